@@ -3,10 +3,9 @@ import * as pipelines from 'aws-cdk-lib/pipelines';
 import type { Construct } from 'constructs';
 import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
-import { type EnvironmentToMake, readEnvironments } from './read-environments';
-import { requireNoErrors, type SlipwayAppProps, slipwayApp } from './slipway-app';
+import type { EnvironmentToMake } from './read-environments';
+import { environmentsOf, type SlipwayAppProps, slipwayApp } from './slipway-app';
 
-/** Properties of `EnvironmentStage`. */
 export interface EnvironmentStageProps extends StageProps {
   /** Account of the stage. */
   readonly env: { readonly account: string };
@@ -38,7 +37,6 @@ export interface PipelineOptions {
   readonly commands?: readonly string[];
 }
 
-/** Properties of `EnvironmentPipeline`. */
 export interface EnvironmentPipelineProps extends StackProps, PipelineOptions {
   /** Environments; each must have `accounts`, by stage. */
   readonly environments: readonly EnvironmentToMake[];
@@ -83,15 +81,9 @@ export class EnvironmentPipeline extends Stack {
   }
 }
 
-interface PipelineStage {
-  name: string;
-  account: string;
-  environments: EnvironmentToMake[];
-}
-
 /** The stages of all environments, in the order of `accounts`. Throws when two files name one stage differently, or contradict in order. */
-function stagesOf(environments: readonly EnvironmentToMake[]): PipelineStage[] {
-  const stages = new Map<string, PipelineStage>();
+function stagesOf(environments: readonly EnvironmentToMake[]) {
+  const stages = new Map<string, { name: string; account: string; environments: EnvironmentToMake[] }>();
   for (const environment of environments) {
     const { name: file, accounts } = environment.spec;
     if (!accounts)
@@ -121,14 +113,9 @@ function mergedOrder(left: string[], orders: (readonly [environment: string, sta
       `accounts: must have one order of stages in all environments, got ${got.join(' and ')}; reorder them in one file`,
     );
   }
-  const rest = orders.map(([name, stages]) => [name, stages.filter((stage) => stage !== next)] as const);
-  return [
-    next,
-    ...mergedOrder(
-      left.filter((stage) => stage !== next),
-      rest,
-    ),
-  ];
+  const others = (stages: string[]) => stages.filter((stage) => stage !== next);
+  const rest = orders.map(([name, stages]) => [name, others(stages)] as const);
+  return [next, ...mergedOrder(others(left), rest)];
 }
 
 /** Options of `slipwayPipeline`, in addition to the location of the environment files. */
@@ -153,11 +140,7 @@ export async function slipwayPipeline(
   props: SlipwayPipelineProps,
 ): Promise<EnvironmentPipeline | EnvironmentStack[]> {
   if (!isDeployed(app, 'pipeline')) return slipwayApp(app, props);
-  const { environments, problems } = await readEnvironments({
-    folder: props.folder ?? app.node.tryGetContext('environments'),
-    file: props.file ?? app.node.tryGetContext('environment'),
-  });
-  requireNoErrors(problems);
+  const environments = await environmentsOf(app, props);
   const [first] = environments;
   const account = props.account ?? Object.values(first?.spec.accounts ?? {})[0];
   const region = props.region ?? first?.spec.region;

@@ -7,16 +7,14 @@ import type { EnvironmentSpec } from '../core/config/environment-file';
 import type { RunSpec } from '../core/config/run-spec';
 import { namePrefix, runTableName } from '../core/contracts/names';
 import { environmentQuotaNeeds } from '../core/quota';
-import { ownPackage } from '../shared/local/own-package';
 import { EnvironmentAccess } from './access/environment-access';
 import { TrainingRoles } from './access/training-roles';
 import { AcknowledgedChecks } from './acknowledged-checks';
 import { applyCompanyOptions } from './company-options';
 import { isDeployed } from './embedded-aws';
 import { EncryptedVariables } from './functions/handler-function';
-import { baseImageUri, dockerfileOf } from './image/base-image';
 import { DriverPublish } from './image/driver-publish';
-import { TrainingImage } from './image/training-image';
+import { baseImageUri, dockerfileOf, TrainingImage } from './image/training-image';
 import { AuditFunction } from './launcher/audit-function';
 import { descriptorOf, TeamDescriptor, TeamNames } from './launcher/environment-descriptor';
 import { QuotaPreflight } from './launcher/quota-preflight';
@@ -26,7 +24,7 @@ import { environmentFileSystems } from './network/environment-file-systems';
 import { EnvironmentNetwork } from './network/environment-network';
 import { regionalZones } from './network/training-network';
 import { FailedInvocations } from './operations/failed-invocations';
-import { Guards, guardedBy, Unprotect } from './operations/guards';
+import { Guards, guardedBy, unprotect } from './operations/guards';
 import { Observability } from './operations/observability';
 import { OperationsKey } from './operations/operations-key';
 import { spendGuards } from './operations/spend-guard';
@@ -34,7 +32,6 @@ import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
 import { TrainingStorage } from './storage/training-storage';
 import { requireLimits } from './template-limits';
 
-/** Properties of `EnvironmentStack`. */
 export interface EnvironmentStackProps extends StackProps {
   /** One environment in one Region, as returned by `resolveEnvironments`. */
   readonly spec: EnvironmentSpec;
@@ -90,9 +87,9 @@ export class EnvironmentStack extends Stack {
     super(scope, id, { suppressTemplateIndentation: true, ...given });
     this.spec = props.spec;
     this.prefix = namePrefix(this.spec.name);
-    const unprotect = terminationProtection ? new Unprotect(this, 'Unprotect') : undefined;
+    const unprotection = terminationProtection ? [unprotect(this)] : [];
     this.preflight = this.makePreflight(props.runs ?? []);
-    if (unprotect) this.preflight.node.addDependency(unprotect);
+    this.preflight.node.addDependency(...unprotection);
     this.guards = this.makeGuards();
     this.operationsKey = new OperationsKey(this, 'OperationsKey', { description: `${this.prefix}: operations` });
     this.failedInvocations = new FailedInvocations(this, 'FailedInvocations', {
@@ -264,14 +261,12 @@ export class EnvironmentStack extends Stack {
   }
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
-    const { spec, storage, network, roles, launcher, audit, imageUri } = this;
-    const fileSystems = environmentFileSystems(this, { spec, network, storage });
-    const slipwayVersion = ownPackage().version;
-    const made = { slipwayVersion, spec, storage, network, roles, launcher, audit, imageUri, fileSystems, driver };
+    const { spec, roles } = this;
+    const fileSystems = environmentFileSystems(this, spec);
     new TeamNames(this, 'Teams', { environment: spec.name, teams: Object.keys(roles.teams) });
     return Object.entries(roles.teams).map(([team, jobRoles]) => {
       const descriptor = new TeamDescriptor(this, `Descriptor-${team}`, {
-        descriptor: descriptorOf(made, team, jobRoles),
+        descriptor: descriptorOf({ stack: this, spec, fileSystems, driver }, team, jobRoles),
       });
       const { parameterName: value } = descriptor;
       new CfnOutput(this, `DescriptorOf${team}`, { value, description: `Descriptor of team ${team}` });

@@ -66,6 +66,5 @@ export {
   readEnvironments,
 } from './read-environments';
 export { type SlipwayAppProps, slipwayApp } from './slipway-app';
-export type { AdoptStorageProps, BucketToAdopt } from './storage/adopt-storage';
-export type { ExistingBuckets } from './storage/existing-storage';
+export type { AdoptStorageProps, BucketToAdopt, ExistingBuckets } from './storage/storage-resources';
 export { TrainingStorage, type TrainingStorageProps } from './storage/training-storage';

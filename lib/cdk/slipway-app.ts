@@ -2,7 +2,7 @@ import type { App } from 'aws-cdk-lib';
 import { plainText } from '../core/config/formats/plain-text';
 import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
-import { type EnvironmentToMake, type Problem, readEnvironments } from './read-environments';
+import { type EnvironmentToMake, readEnvironments } from './read-environments';
 
 /** Location of the environment files for `slipwayApp`. */
 export interface SlipwayAppProps {
@@ -22,20 +22,21 @@ export interface SlipwayAppProps {
  * @throws when a file has an error; nothing is added in that case
  */
 export async function slipwayApp(app: App, props: SlipwayAppProps = {}): Promise<EnvironmentStack[]> {
+  const environments = await environmentsOf(app, props);
+  return environments.map((environment) => stackOf(app, environment));
+}
+
+/** The environments of the files. Prints the problems of the files, and throws when one of them is an error. */
+export async function environmentsOf(app: App, props: SlipwayAppProps): Promise<EnvironmentToMake[]> {
   const { environments, problems } = await readEnvironments({
     folder: props.folder ?? app.node.tryGetContext('environments'),
     file: props.file ?? app.node.tryGetContext('environment'),
   });
-  requireNoErrors(problems);
-  return environments.map((environment) => stackOf(app, environment));
-}
-
-/** Prints the problems of environment files. Throws when one of them is an error. */
-export function requireNoErrors(problems: readonly Problem[]): void {
   for (const problem of problems) console.error(plainText(problem.text));
   const errors = problems.filter(({ level }) => level === 'error').length;
   if (errors > 0)
     throw new Error(`environment files: must have no errors, got ${errors}; correct what is printed above`);
+  return environments;
 }
 
 function stackOf(app: App, { spec, ...rest }: EnvironmentToMake): EnvironmentStack {

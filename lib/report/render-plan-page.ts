@@ -1,15 +1,14 @@
 import { duration, number, percent, roughUsd } from './page/format';
 import { page } from './page/page';
 import { type Html, html, type Tile, tiles, word } from './page/parts';
-import { color } from './page/style';
-import type { PlanReport } from './plan/plan-report';
-import { scalingSection, searchSection } from './plan/scaling';
-import { adviceSection, detailsSection, memorySection, nearestSection, stepTimeSection } from './plan/sections';
+import { type PlanReport, TONES } from './plan/plan-report';
+import { scalingPart, searchPart } from './plan/scaling';
+import { advicePart, detailsPart, memoryPart, nearestPart, stepTimePart } from './plan/sections';
 
 const VERDICTS = {
-  fits: { text: 'fits in memory', color: color('good') },
-  tight: { text: 'tight: the allocator will be at its limit', color: color('warn') },
-  oom: { text: 'does not fit in memory', color: color('bad') },
+  fits: 'fits in memory',
+  tight: 'tight: the allocator will be at its limit',
+  oom: 'does not fit in memory',
 } as const;
 
 /** Name, verdict and key figures for the decision to launch. */
@@ -17,11 +16,10 @@ function planSummary(report: PlanReport): Html {
   const { plan } = report;
   const spares = report.spareInstances ? ` and ${report.spareInstances} spare` : '';
   const cluster = report.instances.map((i) => `${i.count} × ${i.instanceType}`).join(' + ') + spares;
-  const verdict = VERDICTS[plan.fits];
   return html`<p class="sub">Slipway plan</p>
 <h1>${report.name}</h1>
 <p class="sub">${number(plan.parameters / 1e9, 1)} B parameters${activeText(plan)} · ${cluster} · ${plan.gpus} GPUs · ${report.library} · prices of ${report.region}</p>
-<p>${word(verdict.text, verdict.color)}</p>
+<p>${word(VERDICTS[plan.fits], TONES[plan.fits])}</p>
 ${tiles(planTiles(report))}`;
 }
 
@@ -81,13 +79,13 @@ export function renderPlanPage(report: PlanReport): string {
     title: `${report.name}: plan`,
     header: planSummary(report),
     sections: [
-      memorySection(report),
-      ...adviceSection(report),
-      stepTimeSection(report),
-      scalingSection(report),
-      searchSection(report),
-      nearestSection(report),
-      detailsSection(report),
+      { id: 'memory', title: 'Memory', body: memoryPart(report) },
+      { id: 'advice', title: 'What to change first', body: advicePart(report) },
+      { id: 'step-time', title: 'Step time', body: stepTimePart(report) },
+      { id: 'scaling', title: 'Scaling', body: scalingPart(report) },
+      { id: 'search', title: 'Other layouts', body: searchPart(report) },
+      { id: 'nearest', title: 'Nearest published run', body: nearestPart(report) },
+      { id: 'details', title: 'What was planned', body: detailsPart(report) },
     ],
     footer: html`Written by <code>slipway plan</code>. Predictions come from an analytic model; the 80 % interval reflects its error for published runs.`,
   });

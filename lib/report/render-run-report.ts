@@ -1,15 +1,15 @@
-import { lineageSections } from './lineage/lineage';
+import { lineagePart } from './lineage/lineage';
 import { time } from './page/format';
 import { page } from './page/page';
 import { html } from './page/parts';
-import { attemptsSection } from './run/attempts';
-import { checkpointsSection, costSection } from './run/cost';
-import { goodputSection, throughputSection } from './run/goodput';
-import { efaSection, gpusSections } from './run/gpus';
-import { hostsSections } from './run/hosts';
+import { attemptsPart } from './run/attempts';
+import { checkpointsPart, costPart } from './run/cost';
+import { goodputPart, throughputPart } from './run/goodput';
+import { efaPart, gpusPart } from './run/gpus';
+import { hostsPart } from './run/hosts';
 import type { RunReport } from './run/run-report';
-import { decisionsSection, failureSections, launchSections, summary } from './run/summary';
-import { expertsSections, lossSection, samplesSections } from './run/training';
+import { decisionsPart, failurePart, launchPart, summary } from './run/summary';
+import { expertsPart, lossPart, samplesPart } from './run/training';
 
 /** One self-contained HTML page about a run. It shows only the content of the report and marks missing parts. */
 export function renderRunReport(report: RunReport): string {
@@ -17,22 +17,22 @@ export function renderRunReport(report: RunReport): string {
     title: `${report.runId}: run report`,
     header: summary(report),
     sections: [
-      failureSections,
-      launchSections,
-      attemptsSection,
-      lossSection,
-      throughputSection,
-      gpusSections,
-      hostsSections,
-      expertsSections,
-      samplesSections,
-      goodputSection,
-      checkpointsSection,
-      costSection,
-      efaSection,
-      lineageSections,
-      decisionsSection,
-    ].flatMap((section) => section(report)),
+      { id: 'failure', title: 'First error', body: failurePart(report) },
+      { id: 'launch', title: 'Configuration', body: launchPart(report) },
+      { id: 'attempts', title: 'Attempts', body: attemptsPart(report) },
+      { id: 'loss', title: 'Loss', body: lossPart(report) },
+      { id: 'throughput', title: 'Throughput', body: throughputPart(report) },
+      { id: 'gpus', title: 'GPUs', body: gpusPart(report) },
+      { id: 'hosts', title: 'Hosts', body: hostsPart(report) },
+      { id: 'experts', title: 'Experts', body: expertsPart(report) },
+      { id: 'samples', title: 'Samples', body: samplesPart(report) },
+      { id: 'goodput', title: 'Goodput', body: goodputPart(report) },
+      { id: 'checkpoints', title: 'Checkpoints', body: checkpointsPart(report) },
+      { id: 'cost', title: 'Cost at list prices', body: costPart(report) },
+      { id: 'efa', title: 'EFA', body: efaPart(report) },
+      { id: 'lineage', title: 'Lineage', body: lineagePart(report) },
+      { id: 'decisions', title: 'Decisions', body: decisionsPart(report) },
+    ],
     footer: html`Written by <code>slipway report</code> from the run’s record, its log and its buckets as of ${time(report.readAt)} UTC.`,
   });
 }

@@ -7,7 +7,6 @@ import {
   type ItemTableProps,
   itemTable,
   legend,
-  type StackPart,
   stackBar,
   tiles,
   word,
@@ -35,9 +34,7 @@ const TONES: Readonly<Record<string, string>> = {
   queued: color('wait'),
 };
 
-interface OfTeam extends TeamRun {
-  team: string;
-}
+type OfTeam = TeamRun & { team: string };
 
 const gather = ({ teams }: TeamReport, pick: (team: TeamMonth) => TeamRun[]): OfTeam[] =>
   teams.flatMap((team) => pick(team).map((run) => ({ ...run, team: team.team })));
@@ -79,29 +76,11 @@ function busyNote({ teams }: TeamReport): string {
   return busy === null ? 'use is not reported' : `${number(busy, 0)} % busy`;
 }
 
-function spendSection(report: TeamReport): Section {
-  const parts = report.teams.map((team, i) => ({
-    name: team.team,
-    value: team.spentUsd,
-    color: seriesColor(i),
-  }));
-  return {
-    id: 'spend',
-    title: 'Monthly spend',
-    body: html`${spendBar(report, parts)}
-${knownTable({
-  caption: 'Teams, by name',
-  layout: 'cards',
-  items: report.teams,
-  columns: TEAM_COLUMNS,
-})}`,
-  };
-}
-
 /** The parts of several teams, or that of one team in its budget; the share of one team without a budget says nothing. */
-function spendBar(report: TeamReport, parts: readonly StackPart[]): Html | undefined {
+function spendBar(report: TeamReport): Html | undefined {
   const only = onlyTeam(report);
   if (only?.budgetUsd === null) return undefined;
+  const parts = report.teams.map(({ team: name, spentUsd }, i) => ({ name, value: spentUsd, color: seriesColor(i) }));
   const limits = only ? [{ text: `budget: ${roughUsd(only.budgetUsd)}`, color: color('ink') }] : [];
   return html`${stackBar({
     title: only ? 'Spend and budget' : 'Spend by team',
@@ -109,7 +88,7 @@ function spendBar(report: TeamReport, parts: readonly StackPart[]): Html | undef
     parts,
     limit: only?.budgetUsd ?? undefined,
   })}
-${legend([...parts.map(({ name, color: tone }) => ({ text: name, color: tone })), ...limits])}`;
+${legend([...parts.map((part) => ({ text: part.name, color: part.color })), ...limits])}`;
 }
 
 /** A table without the columns of which nothing is known. */
@@ -147,17 +126,20 @@ const TEAM_COLUMNS: readonly ItemColumn<TeamMonth>[] = [
   { head: 'Ended', kind: 'num', cell: (team) => number(endedRuns(team).length) },
 ];
 
-const state = (run: TeamRun): Html => word(run.state, TONES[run.state] ?? color('warn'));
-
 type RunColumn = ItemColumn<OfTeam>;
 
-const STATE: RunColumn = { head: 'State', kind: 'fixed', cell: state };
+const STATE: RunColumn = {
+  head: 'State',
+  kind: 'fixed',
+  cell: (run) => word(run.state, TONES[run.state] ?? color('warn')),
+};
 const RUN: RunColumn = { head: 'Run', cell: (run) => html`<code>${run.runId}</code>` };
 const TEAM: RunColumn = { head: 'Team', kind: 'fixed', cell: (run) => run.team };
 const QUEUE: readonly RunColumn[] = [
   { head: 'Place', kind: 'num', cell: (run) => number(run.queuePosition) },
   { head: 'Reason for waiting', kind: 'long', cell: (run) => run.reason },
 ];
+const FIGURES = [GOODPUT, GPU_HOURS, BUSY, SPENT];
 const ACTIVE: readonly RunColumn[] = [
   STATE,
   { head: 'Instances', kind: 'num', cell: (run) => number(run.instances) },
@@ -167,21 +149,12 @@ const ACTIVE: readonly RunColumn[] = [
     cell: (run) => (run.progressPercent === null ? UNKNOWN : `${number(run.progressPercent, 1)} %`),
   },
   { head: 'Expected end', cell: (run) => time(run.etaAt) },
-  GOODPUT,
-  GPU_HOURS,
-  BUSY,
-  SPENT,
+  ...FIGURES,
 ];
-const ENDED: readonly RunColumn[] = [
-  STATE,
-  { head: 'End', kind: 'fixed', cell: (run) => time(run.endedAt) },
-  GOODPUT,
-  GPU_HOURS,
-  BUSY,
-  SPENT,
-];
+const END: RunColumn = { head: 'End', kind: 'fixed', cell: (run) => time(run.endedAt) };
 const REASON: RunColumn = { head: 'Reason', kind: 'long', cell: (run) => run.reason };
-const FAILED: readonly RunColumn[] = [{ ...REASON, head: 'First error' }, ...ENDED.slice(1)];
+const ENDED: readonly RunColumn[] = [STATE, END, ...FIGURES, REASON];
+const FAILED: readonly RunColumn[] = [{ ...REASON, head: 'First error' }, END, ...FIGURES];
 
 /** What a section shows of runs. */
 interface RunsShown {
@@ -226,7 +199,12 @@ export function renderTeamPage(report: TeamReport, writer: TeamPageWriter = 'com
     title: titleOf(report),
     header: header(report),
     sections: [
-      spendSection(report),
+      {
+        id: 'spend',
+        title: 'Monthly spend',
+        body: html`${spendBar(report)}
+${knownTable({ caption: 'Teams, by name', layout: 'cards', items: report.teams, columns: TEAM_COLUMNS })}`,
+      },
       runsSection('running', 'Running', { runs: bySpend(gather(report, activeRuns)), columns: [...of, ...ACTIVE] }),
       runsSection('queue', 'Queue', { runs: gather(report, queuedRuns), columns: [...of, ...QUEUE] }),
       runsSection('failed', 'Failed', {
@@ -234,7 +212,7 @@ export function renderTeamPage(report: TeamReport, writer: TeamPageWriter = 'com
         columns: [...of, ...FAILED],
         when,
       }),
-      runsSection('ended', 'Completed or stopped', { runs: bySpend(others), columns: [...of, ...ENDED, REASON], when }),
+      runsSection('ended', 'Completed or stopped', { runs: bySpend(others), columns: [...of, ...ENDED], when }),
     ],
     footer: html`${WRITERS[writer]} ${report.notes.join(' ')}`,
   });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { hostsOf } from '../../lib/report/read/host-lines';
-import { hostsSections, supportCase } from '../../lib/report/run/hosts';
+import { hostsPart, supportCase } from '../../lib/report/run/hosts';
 import type { RunReport } from '../../lib/report/run/run-report';
 
 const GPU = 'GPU-00000000-0000-0000-0000-000000000001';
@@ -95,10 +95,9 @@ Errors (UTC):
 });
 
 test('the section has a case for each broken host, and none without findings', () => {
-  const [section] = hostsSections(report(hostsOf(LINES)));
-  const text = String(section?.body);
+  const text = String(hostsPart(report(hostsOf(LINES))));
   expect(text.match(/SageMaker training job/g)).toHaveLength(2);
   expect(text).toContain('7 of 8 GPUs respond');
-  expect(hostsSections(report(hostsOf(LINES.slice(0, 1))))).toEqual([]);
-  expect(hostsSections(report(undefined))).toEqual([]);
+  expect(hostsPart(report(hostsOf(LINES.slice(0, 1))))).toBeUndefined();
+  expect(hostsPart(report(undefined))).toBeUndefined();
 });

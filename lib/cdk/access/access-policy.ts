@@ -1,6 +1,6 @@
 import { controlFunctionName } from '../../core/contracts/names';
 import { teamPageKey } from '../../core/contracts/storage';
-import type { ExactStatement } from './statement';
+import { arnOf, type ExactStatement } from './statement';
 import { foreignDataStatements, teamKeyDenials } from './statements/job';
 import {
   type AccessContext,
@@ -116,9 +116,7 @@ const BUCKET_SETTINGS = [
 /** Reads of `drift` in addition to CloudFormation's drift detection, which reads each resource with the caller's permissions. */
 function driftReads(context: AccessContext): ExactStatement[] {
   const { environment, region, dataBucketArn, checkpointBucketArn, keyArn, teamKeyArns = {} } = context;
-  const arn = (service: string, rest: string) =>
-    `arn:${context.partition}:${service}:${region}:${context.account}:${rest}`;
-  const control = arn('lambda', `function:${controlFunctionName(environment)}`);
+  const control = arnOf(context, 'lambda', `function:${controlFunctionName(environment)}`);
   return [
     {
       sid: 'DetectDrift',
@@ -128,7 +126,7 @@ function driftReads(context: AccessContext): ExactStatement[] {
         'cloudformation:DescribeStackResourceDrifts',
         'cloudformation:GetTemplate',
       ],
-      resources: [arn('cloudformation', `stack/Slipway-${environment}-${region}/*`)],
+      resources: [arnOf(context, 'cloudformation', `stack/Slipway-${environment}-${region}/*`)],
       wildcard: 'The id of the stack follows its name.',
     },
     {

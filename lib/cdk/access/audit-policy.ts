@@ -1,5 +1,5 @@
 import { HEARTBEAT_OBJECT } from '../../core/contracts/storage';
-import { type ExactStatement, logGroupArns, type Place, SHARED_LOG_GROUPS } from './statement';
+import { arnOf, type ExactStatement, logGroupArns, type Place, SHARED_LOG_GROUPS } from './statement';
 
 /** Resources that audit reads, and that control and reconcile read too. All values may be tokens. */
 export interface AuditContext extends Place {
@@ -57,10 +57,10 @@ export const listRuns = ({ runTableArn }: AuditContext): ExactStatement => ({
 });
 
 /** Reads the descriptors of the environment's teams. */
-export const readDescriptors = ({ partition, region, account, environment }: AuditContext): ExactStatement => ({
+export const readDescriptors = (context: AuditContext): ExactStatement => ({
   sid: 'ReadDescriptors',
   actions: ['ssm:GetParameter'],
-  resources: [`arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}/*`],
+  resources: [arnOf(context, 'ssm', `parameter/slipway/environments/${context.environment}/*`)],
   wildcard: "The descriptors of the environment's teams.",
 });
 

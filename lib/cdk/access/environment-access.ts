@@ -4,13 +4,12 @@ import { Construct } from 'constructs';
 import { isPermissionSet } from '../../core/config/environment/formats';
 import type { AuditFunction } from '../launcher/audit-function';
 import type { TrainingLauncher } from '../launcher/training-launcher';
-import type { TrainingStorage } from '../storage/training-storage';
+import { storageArns, type TrainingStorage } from '../storage/training-storage';
 import { auditorStatements, ciStatements, platformAdminStatements, researcherStatements } from './access-policy';
 import { allow, type ExactStatement, FEW_TEAMS, placeOf, sharedPolicies } from './statement';
 import type { AccessContext } from './statements/personas';
 import type { TrainingRoles } from './training-roles';
 
-/** Properties of `EnvironmentAccess`. */
 export interface EnvironmentAccessProps {
   /** Name of the environment. */
   readonly environment: string;
@@ -99,7 +98,7 @@ export class EnvironmentAccess extends Construct {
       assumedBy: new iam.CompositePrincipal(...principals),
       managedPolicies: [...managedPolicies],
     });
-    for (const statement of statements) allow(role, statement);
+    allow(role, ...statements);
     return role;
   }
 
@@ -131,10 +130,7 @@ export class EnvironmentAccess extends Construct {
         teams.map(([team, { execution, processing }]) => [team, [execution.roleArn, processing.roleArn]]),
       ),
       writableData: Object.fromEntries(teams.map(([team]) => [team, jobRoles.writableData(team)])),
-      dataBucketArn: storage.dataBucket.bucketArn,
-      checkpointBucketArn: storage.checkpointBucket.bucketArn,
-      artifactBucketArn: storage.artifactBucket.bucketArn,
-      keyArn: storage.key.keyArn,
+      ...storageArns(storage),
       teamKeyArns: Object.fromEntries(Object.entries(storage.teamKeys).map(([team, key]) => [team, key.keyArn])),
       runTableArn: launcher.table.tableArn,
       auditAliasArns: Object.values(audit?.aliases ?? {}).map((alias) => alias.functionArn),

@@ -28,27 +28,7 @@ type Conditions = Record<string, Record<string, string | string[]>>;
  * types.
  */
 export function jobConditions(guardrails: JobGuardrails): Conditions {
-  const { environment, teams, limits } = guardrails;
-  const sets = setConditions(guardrails);
-  return {
-    StringEquals: {
-      'aws:RequestTag/slipway:environment': environment,
-      'aws:RequestTag/slipway:team': [...teams],
-    },
-    ...sets,
-    ...(limits.maxRuntimeSeconds !== undefined && {
-      NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': String(limits.maxRuntimeSeconds) },
-    }),
-    ...(limits.requireNetworkIsolation && { Bool: { 'sagemaker:NetworkIsolation': 'true' } }),
-  };
-}
-
-/** A single key is written as a string, not as a list. */
-const keysOf = ({ keyArns: [first = '', ...others] }: JobGuardrails): string | string[] =>
-  others.length === 0 ? first : [first, ...others];
-
-/** Condition keys with several values. */
-function setConditions({ subnetIds, securityGroupIds, limits }: JobGuardrails): Conditions {
+  const { environment, teams, limits, subnetIds, securityGroupIds } = guardrails;
   const isInVpc = subnetIds.length > 0;
   const types = limits.allowedInstanceTypes;
   const equals = {
@@ -57,9 +37,17 @@ function setConditions({ subnetIds, securityGroupIds, limits }: JobGuardrails): 
   const like = { ...(types && { 'sagemaker:InstanceTypes': types }) };
   const present = [...Object.keys(equals), ...Object.keys(like), 'aws:RequestTag/slipway:run'];
   return {
+    StringEquals: {
+      'aws:RequestTag/slipway:environment': environment,
+      'aws:RequestTag/slipway:team': [...teams],
+    },
     ...(isInVpc && { 'ForAllValues:StringEquals': equals }),
     ...(types && { 'ForAllValues:StringLike': like }),
     Null: Object.fromEntries(present.map((key) => [key, 'false'])),
+    ...(limits.maxRuntimeSeconds !== undefined && {
+      NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': String(limits.maxRuntimeSeconds) },
+    }),
+    ...(limits.requireNetworkIsolation && { Bool: { 'sagemaker:NetworkIsolation': 'true' } }),
   };
 }
 
@@ -77,8 +65,10 @@ export function trainingConditions(guardrails: JobGuardrails): Conditions {
  * each of them once. A negated operator is met by a request without the key: outputs always have one. Volumes of types with local NVMe have
  * none, because SageMaker rejects a key for them (assumption `volume-on-nvme`); a job with any other type must have one.
  */
-export function keyDenials(guardrails: JobGuardrails, jobs: readonly string[]): ExactStatement[] {
-  const keys = keysOf(guardrails);
+export function keyDenials({ keyArns }: JobGuardrails, jobs: readonly string[]): ExactStatement[] {
+  const [first = '', ...others] = keyArns;
+  // A single key is written as a string, not as a list.
+  const keys = others.length === 0 ? first : [...keyArns];
   const without = (sid: string, conditions: Conditions) => ({
     sid,
     deny: true,

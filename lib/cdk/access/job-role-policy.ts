@@ -1,7 +1,7 @@
 import { REGIONS } from '../../core/catalog/regions';
 import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import type { JobRoleContext } from './job-role-context';
-import { type ExactStatement, logGroupArn } from './statement';
+import { arnOf, type ExactStatement, logGroupArn } from './statement';
 import {
   externalStatements,
   foreignDataStatements,
@@ -179,20 +179,16 @@ const writtenKeys = ({ external = [] }: JobRoleContext): string[] => [
   ...new Set(external.flatMap(({ access, kmsKeyArn }) => (access === 'read-write' && kmsKeyArn ? [kmsKeyArn] : []))),
 ];
 
-function packageStatements({ codeArtifact, partition, region, account }: JobRoleContext): ExactStatement[] {
+function packageStatements({ codeArtifact, ...place }: JobRoleContext): ExactStatement[] {
   if (!codeArtifact) return [];
   const { domain, repository } = codeArtifact;
-  const arn = `arn:${partition}:codeartifact:${region}:${account}`;
+  const arn = (name: string) => arnOf(place, 'codeartifact', name);
   return [
-    {
-      sid: 'GetPackageToken',
-      actions: ['codeartifact:GetAuthorizationToken'],
-      resources: [`${arn}:domain/${domain}`],
-    },
+    { sid: 'GetPackageToken', actions: ['codeartifact:GetAuthorizationToken'], resources: [arn(`domain/${domain}`)] },
     {
       sid: 'ReadPackages',
       actions: ['codeartifact:GetRepositoryEndpoint', 'codeartifact:ReadFromRepository'],
-      resources: [`${arn}:repository/${domain}/${repository}`],
+      resources: [arn(`repository/${domain}/${repository}`)],
     },
     {
       sid: 'BearPackageToken',

@@ -1,7 +1,7 @@
 import { CHECKPOINT_MARKER, HEARTBEAT_OBJECT, teamPageKey } from '../../core/contracts/storage';
 import { type AuditContext, answerStatements, distinguishMissing, listRuns, readDescriptors } from './audit-policy';
 import { type JobGuardrails, jobConditions, keyDenials, trainingConditions } from './job-guardrails';
-import type { ExactStatement } from './statement';
+import { arnOf, type ExactStatement, jobsOf } from './statement';
 
 /** Resources of control and reconcile: those that they read, like audit, and those that they write. All values may be tokens. */
 export interface LauncherContext extends AuditContext {
@@ -18,10 +18,6 @@ const KEY_USE = [
   'kms:GenerateDataKey',
   'kms:DescribeKey',
 ];
-
-/** ARN of a SageMaker resource in the environment's account and region. */
-const sagemakerArn = ({ partition, region, account }: LauncherContext, kind: string, name: string): string =>
-  `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
 
 const NAMED = 'Jobs are named after the environment that they belong to.';
 
@@ -57,7 +53,7 @@ export function controlStatements(context: LauncherContext, allowsRemoteDebug = 
 
 /** Allows ending the warm pool of a job, and no other change of the job: the name of a job does not show whose run it belongs to. */
 function warmPoolStatements(context: LauncherContext): ExactStatement[] {
-  const jobs = sagemakerArn(context, 'training-job', `${context.environment}-*`);
+  const jobs = jobsOf(context, 'training-job');
   return [
     { sid: 'ReadJobsOfRuns', actions: ['sagemaker:DescribeTrainingJob'], resources: [jobs], wildcard: NAMED },
     {
@@ -79,13 +75,11 @@ function warmPoolStatements(context: LauncherContext): ExactStatement[] {
  * only control, which knows it, may start a session.
  */
 function shellStatements(context: LauncherContext): ExactStatement[] {
-  const { environment } = context;
-  const jobs = sagemakerArn(context, 'training-job', `${environment}-*`);
   return [
     {
       sid: 'TurnRemoteDebugOn',
       actions: ['sagemaker:UpdateTrainingJob'],
-      resources: [jobs],
+      resources: [jobsOf(context, 'training-job')],
       conditions: { Bool: { 'sagemaker:EnableRemoteDebug': 'true' }, Null: { 'sagemaker:KeepAlivePeriod': 'true' } },
       wildcard: NAMED,
     },
@@ -94,7 +88,9 @@ function shellStatements(context: LauncherContext): ExactStatement[] {
       actions: ['ssm:StartSession'],
       resources: ['*'],
       conditions: {
-        StringLike: { 'ssm:resourceTag/aws:ssmmessages:target-id': [`sagemaker-training-job:${environment}-*`] },
+        StringLike: {
+          'ssm:resourceTag/aws:ssmmessages:target-id': [`sagemaker-training-job:${context.environment}-*`],
+        },
       },
       wildcard: 'A training container has no ARN of Systems Manager; the condition names the jobs of the environment.',
     },
@@ -130,25 +126,44 @@ export function reconcileStatements(context: LauncherContext, targets: Reconcile
   ];
 }
 
-/** Jobs of the environment within the guardrails, and reads of the other jobs that use quota. */
+/** Jobs of the environment, within the guardrails. */
 function jobStatements(context: LauncherContext, { passableRoleArns, guardrails }: ReconcileTargets): ExactStatement[] {
-  const jobs = {
-    training: sagemakerArn(context, 'training-job', `${context.environment}-*`),
-    processing: sagemakerArn(context, 'processing-job', `${context.environment}-*`),
-  };
+  const training = jobsOf(context, 'training-job');
+  const processing = jobsOf(context, 'processing-job');
+  const capacity = ['training-plan', 'reserved-capacity'];
   return [
-    { sid: 'StopTrainingJobs', actions: ['sagemaker:StopTrainingJob'], resources: [jobs.training], wildcard: NAMED },
-    ...createStatements(context, jobs, guardrails),
+    { sid: 'StopTrainingJobs', actions: ['sagemaker:StopTrainingJob'], resources: [training], wildcard: NAMED },
+    {
+      sid: 'CreateTrainingJobsWithinGuardrails',
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: [training],
+      conditions: trainingConditions(guardrails),
+      wildcard: NAMED,
+    },
+    ...keyDenials(guardrails, [training, processing]),
+    {
+      sid: 'UseTrainingPlans',
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: capacity.map((kind) => arnOf(context, 'sagemaker', `${kind}/*`)),
+      wildcard: 'The run file names the training plan, which names its reserved capacity.',
+    },
+    {
+      sid: 'CreateProcessingJobsWithinGuardrails',
+      actions: ['sagemaker:CreateProcessingJob'],
+      resources: [processing],
+      conditions: jobConditions(guardrails),
+      wildcard: NAMED,
+    },
     {
       sid: 'WatchAndStopProcessingJobs',
       actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
-      resources: [jobs.processing],
+      resources: [processing],
       wildcard: NAMED,
     },
     {
       sid: 'TagJobsAndReadTags',
       actions: ['sagemaker:AddTags', 'sagemaker:ListTags'],
-      resources: [jobs.training, jobs.processing],
+      resources: [training, processing],
       wildcard: NAMED,
     },
     ...quotaStatements(context),
@@ -157,36 +172,6 @@ function jobStatements(context: LauncherContext, { passableRoleArns, guardrails 
       actions: ['iam:PassRole'],
       resources: [...passableRoleArns],
       conditions: { StringEquals: { 'iam:PassedToService': 'sagemaker.amazonaws.com' } },
-    },
-  ];
-}
-
-function createStatements(
-  context: LauncherContext,
-  jobs: Record<'training' | 'processing', string>,
-  guardrails: JobGuardrails,
-): ExactStatement[] {
-  return [
-    {
-      sid: 'CreateTrainingJobsWithinGuardrails',
-      actions: ['sagemaker:CreateTrainingJob'],
-      resources: [jobs.training],
-      conditions: trainingConditions(guardrails),
-      wildcard: NAMED,
-    },
-    ...keyDenials(guardrails, [jobs.training, jobs.processing]),
-    {
-      sid: 'UseTrainingPlans',
-      actions: ['sagemaker:CreateTrainingJob'],
-      resources: [sagemakerArn(context, 'training-plan', '*'), sagemakerArn(context, 'reserved-capacity', '*')],
-      wildcard: 'The run file names the training plan, which names its reserved capacity.',
-    },
-    {
-      sid: 'CreateProcessingJobsWithinGuardrails',
-      actions: ['sagemaker:CreateProcessingJob'],
-      resources: [jobs.processing],
-      conditions: jobConditions(guardrails),
-      wildcard: NAMED,
     },
   ];
 }
@@ -203,7 +188,7 @@ function quotaStatements(context: LauncherContext): ExactStatement[] {
     {
       sid: 'ReadJobsThatHoldQuota',
       actions: ['sagemaker:DescribeTrainingJob'],
-      resources: [sagemakerArn(context, 'training-job', '*')],
+      resources: [arnOf(context, 'sagemaker', 'training-job/*')],
       wildcard: 'Jobs of others hold quota too: what is free is only known when all of them are read.',
     },
   ];
@@ -240,23 +225,20 @@ function runFolderStatements({ artifactBucketArn, checkpointBucketArn }: Launche
 }
 
 /** Queues from which reconcile receives, and topics to which it publishes. */
-function deliveryStatements(
-  { partition, region, account, queueArn }: LauncherContext,
-  { topicArns, undeliveredArn }: ReconcileTargets,
-): ExactStatement[] {
+function deliveryStatements(context: LauncherContext, targets: ReconcileTargets): ExactStatement[] {
   return [
     // Lambda polls the run queue and forwards failed events with the function's own role.
     {
       sid: 'PollRunQueue',
       actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ChangeMessageVisibility'],
-      resources: [queueArn],
+      resources: [context.queueArn],
     },
-    { sid: 'KeepFailedEvents', actions: ['sqs:SendMessage'], resources: [undeliveredArn] },
-    { sid: 'Notify', actions: ['sns:Publish'], resources: [...topicArns] },
+    { sid: 'KeepFailedEvents', actions: ['sqs:SendMessage'], resources: [targets.undeliveredArn] },
+    { sid: 'Notify', actions: ['sns:Publish'], resources: [...targets.topicArns] },
     {
       sid: 'PublishDecisions',
       actions: ['events:PutEvents'],
-      resources: [`arn:${partition}:events:${region}:${account}:event-bus/default`],
+      resources: [arnOf(context, 'events', 'event-bus/default')],
     },
   ];
 }

@@ -21,26 +21,18 @@ const NAMED_BY = [
   'repositoryName',
 ];
 
-/** Measures values of a stack that has all resources to which they refer. */
-class LongestValues {
-  private readonly values: TemplateValues;
-  private readonly stack: Stack;
-
-  constructor(scope: IConstruct) {
-    const stack = Stack.of(scope);
-    this.stack = stack;
-    const resources = stack.node.findAll().filter((child) => CfnResource.isCfnResource(child));
-    const { region, stackName, account } = stack;
-    const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
-    const place = { partition, account: Token.isUnresolved(account) ? ANY_ACCOUNT : account, region, urlSuffix };
-    const byId = resources.map((resource) => [String(stack.resolve(resource.logicalId)), named(stack, resource)]);
-    this.values = new TemplateValues(Object.fromEntries(byId), { ...place, stack: stackName });
-  }
-
-  /** Length of a value as JSON, with every reference replaced by the longest text that it may stand for. */
-  lengthOf(value: unknown): number {
-    return JSON.stringify(this.values.resolve(this.stack.resolve(value))).length;
-  }
+/**
+ * Measures the statements of a stack that has all resources to which they refer: their length as JSON, with every reference replaced by the
+ * longest text that it may stand for.
+ */
+function longestStatements(stack: Stack): (statement: iam.PolicyStatement) => number {
+  const resources = stack.node.findAll().filter((child) => CfnResource.isCfnResource(child));
+  const { region, stackName, account } = stack;
+  const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
+  const place = { partition, account: Token.isUnresolved(account) ? ANY_ACCOUNT : account, region, urlSuffix };
+  const byId = resources.map((resource) => [String(stack.resolve(resource.logicalId)), named(stack, resource)]);
+  const values = new TemplateValues(Object.fromEntries(byId), { ...place, stack: stackName });
+  return (statement) => JSON.stringify(values.resolve(stack.resolve(statement.toStatementJson()))).length + 1;
 }
 
 function named(stack: Stack, resource: CfnResource): TemplateResource {
@@ -72,12 +64,14 @@ export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'conditio
 }
 
 /**
- * Adds one statement to a role, and acknowledges each `*` in its resources individually with the given reason. Statements that do not fit
+ * Adds statements to a role, and acknowledges each `*` in their resources individually with the given reason. Statements that do not fit
  * into the inline policy of the role become managed policies.
  */
-export function allow(role: iam.Role, statement: ExactStatement): void {
-  for (const part of policyStatements(role, statement)) role.addToPolicy(part);
-  if (statement.wildcard) acknowledgeResources(role, statement.resources, statement.wildcard);
+export function allow(role: iam.Role, ...statements: readonly ExactStatement[]): void {
+  for (const statement of statements) {
+    for (const part of policyStatements(role, statement)) role.addToPolicy(part);
+    if (statement.wildcard) acknowledgeResources(role, statement.resources, statement.wildcard);
+  }
 }
 
 /** An ARN has about 90 characters, and a managed policy 6,144. */
@@ -118,34 +112,30 @@ const MANAGED_POLICY = 6_144 - 100;
 /** Number of teams up to which no roles share a policy, as in environments of earlier versions. */
 export const FEW_TEAMS = 10;
 
-/** What the policies of many roles have in common. */
-export interface SharedPolicies {
-  /** Policies for each of the roles. */
-  readonly policies: iam.ManagedPolicy[];
-  /** The statements that are not in these policies. */
-  own(statements: readonly ExactStatement[]): ExactStatement[];
-}
+export type SharedPolicies = ReturnType<typeof sharedPolicies>;
 
-/** Policies with the statements that all lists contain; none when the roles are to share nothing. */
+/** Policies for each of many roles, with the statements that all lists contain; none when the roles are to share nothing. */
 export function sharedPolicies(
   scope: Construct,
   [first = [], ...others]: readonly (readonly ExactStatement[])[],
   isShared: boolean,
-): SharedPolicies {
+) {
   const isCommon = (one: ExactStatement) => others.every((list) => list.some((other) => isDeepStrictEqual(other, one)));
   const common = isShared ? first.filter(isCommon) : [];
   return {
     policies: managedPolicies(scope, common),
-    own: (statements) => statements.filter(({ sid }) => !common.some((one) => one.sid === sid)),
+    /** The statements that are not in these policies. */
+    own: (statements: readonly ExactStatement[]) =>
+      statements.filter(({ sid }) => !common.some((one) => one.sid === sid)),
   };
 }
 
 /** As few managed policies as the statements fit into. The resources to which these refer exist already. */
 function managedPolicies(scope: Construct, given: readonly ExactStatement[]): iam.ManagedPolicy[] {
-  const values = new LongestValues(scope);
+  const lengthOf = longestStatements(Stack.of(scope));
   const groups: { size: number; statements: iam.PolicyStatement[] }[] = [];
   for (const statement of given.flatMap((one) => policyStatements(scope, one))) {
-    const size = values.lengthOf(statement.toStatementJson()) + 1;
+    const size = lengthOf(statement);
     const group = groups.find((one) => one.size + size <= MANAGED_POLICY);
     if (group) Object.assign(group, { size: group.size + size, statements: [...group.statements, statement] });
     else groups.push({ size, statements: [statement] });
@@ -154,7 +144,7 @@ function managedPolicies(scope: Construct, given: readonly ExactStatement[]): ia
   return groups.map(({ statements }, i) => new iam.ManagedPolicy(scope, `Shared${i + 1}`, { statements }));
 }
 
-const measures = new WeakMap<Stack, LongestValues>();
+const measures = new WeakMap<Stack, ReturnType<typeof longestStatements>>();
 
 /** The CDK divides the policy of a role by the sizes of its statements, which it estimates without the values of references. */
 class MeasuredStatement extends iam.PolicyStatement {
@@ -168,9 +158,9 @@ class MeasuredStatement extends iam.PolicyStatement {
   /** Called while the template is written, when all resources exist. */
   override _estimateSize(): number {
     const stack = Stack.of(this.scope);
-    const values = measures.get(stack) ?? new LongestValues(stack);
-    measures.set(stack, values);
-    return values.lengthOf(this.toStatementJson()) + 1;
+    const lengthOf = measures.get(stack) ?? longestStatements(stack);
+    measures.set(stack, lengthOf);
+    return lengthOf(this);
   }
 }
 
@@ -200,6 +190,14 @@ function flatten(node: unknown): string {
 /** Where the resources of an ARN are. All values may be tokens. */
 export type Place = Pick<Stack, 'partition' | 'region' | 'account'>;
 
+/** ARN of a resource in a place. */
+export const arnOf = ({ partition, region, account }: Place, service: string, resource: string): string =>
+  `arn:${partition}:${service}:${region}:${account}:${resource}`;
+
+/** ARNs of the jobs of an environment, which are named after it. */
+export const jobsOf = (place: Place & { readonly environment: string }, kind: 'training-job' | 'processing-job') =>
+  arnOf(place, 'sagemaker', `${kind}/${place.environment}-*`);
+
 /** The place of a stack. */
 export function placeOf(scope: IConstruct): Place {
   const { partition, region, account } = Stack.of(scope);
@@ -207,8 +205,7 @@ export function placeOf(scope: IConstruct): Place {
 }
 
 /** ARN of a log group by its name, in the form used in policies for CloudWatch Logs. */
-export const logGroupArn = ({ partition, region, account }: Place, name: string): string =>
-  `arn:${partition}:logs:${region}:${account}:log-group:${name}`;
+export const logGroupArn = (place: Place, name: string): string => arnOf(place, 'logs', `log-group:${name}`);
 
 /** ARNs of the groups, each with and without the suffix `:*`: actions on a log group may be authorized on either. */
 export const logGroupArns = (place: Place, names: readonly string[]): string[] =>

@@ -1,13 +1,20 @@
 import { Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
-import type { TrainingStorage } from '../storage/training-storage';
+import { storageArns, type TrainingStorage } from '../storage/training-storage';
 import type { JobRoleContext } from './job-role-context';
 import { executionStatements, processingStatements } from './job-role-policy';
-import { allow, type ExactStatement, FEW_TEAMS, placeOf, type SharedPolicies, sharedPolicies } from './statement';
+import {
+  allow,
+  arnOf,
+  type ExactStatement,
+  FEW_TEAMS,
+  placeOf,
+  type SharedPolicies,
+  sharedPolicies,
+} from './statement';
 import { ownData } from './statements/job';
 
-/** Properties of `TrainingRoles`. */
 export interface TrainingRolesProps
   extends Pick<
     JobRoleContext,
@@ -79,18 +86,17 @@ export class TrainingRoles extends Construct implements JobRoles {
     private readonly props: TrainingRolesProps,
   ) {
     super(scope, id);
-    const statements = props.teams.map((team) => [team, this.statementsOf(team)] as const);
-    const all = statements.flatMap(([, { execution, processing }]) => [execution, processing]);
+    const statements = props.teams.map((team) => {
+      const context = this.contextOf(team);
+      return [team, executionStatements(context), processingStatements(context)] as const;
+    });
+    const all = statements.flatMap(([, execution, processing]) => [execution, processing]);
     this.shared = sharedPolicies(this, all, isLarge(props));
-    this.teams = Object.fromEntries(
-      statements.map(([team, { execution, processing }]) => [
-        team,
-        {
-          execution: this.role(team, 'execution', 'training-job', execution),
-          processing: this.role(team, 'processing', 'processing-job', processing),
-        },
-      ]),
-    );
+    const rolesOf = ([team, execution, processing]: (typeof statements)[number]): TeamRoles => ({
+      execution: this.role(team, 'execution', 'training-job', execution),
+      processing: this.role(team, 'processing', 'processing-job', processing),
+    });
+    this.teams = Object.fromEntries(statements.map((own) => [own[0], rolesOf(own)]));
   }
 
   /** Subnets in which jobs run; empty: they run without a VPC. */
@@ -131,16 +137,11 @@ export class TrainingRoles extends Construct implements JobRoles {
     return this.props.secretsPrefix?.replaceAll('{team}', team);
   }
 
-  private statementsOf(team: string): { execution: ExactStatement[]; processing: ExactStatement[] } {
-    const context = this.contextOf(team);
-    return { execution: executionStatements(context), processing: processingStatements(context) };
-  }
-
   private role(team: string, use: string, jobKind: string, statements: readonly ExactStatement[]): iam.Role {
-    const { partition, region, account } = Stack.of(this);
+    const { region, account } = Stack.of(this);
     const { environment } = this.props;
     // Only jobs of this environment: no other job may use the role through the service.
-    const jobs = `arn:${partition}:sagemaker:${region}:${account}:${jobKind}/${environment}-*`;
+    const jobs = arnOf(Stack.of(this), 'sagemaker', `${jobKind}/${environment}-*`);
     const role = new iam.Role(this, `${team}-${use}`, {
       roleName: `slipway-${environment}-${region}-${team}-${use}`,
       description: `Slipway ${environment}: ${jobKind}s of team ${team}`,
@@ -149,7 +150,7 @@ export class TrainingRoles extends Construct implements JobRoles {
         conditions: { StringEquals: { 'aws:SourceAccount': account }, ArnLike: { 'aws:SourceArn': jobs } },
       }),
     });
-    for (const statement of this.shared.own(statements)) allow(role, statement);
+    allow(role, ...this.shared.own(statements));
     return role;
   }
 
@@ -163,10 +164,7 @@ export class TrainingRoles extends Construct implements JobRoles {
       writableData: this.writableData(team),
       mlflow: mlflow?.[team],
       secretsPrefix: this.secretsPrefix(team),
-      dataBucketArn: storage.dataBucket.bucketArn,
-      checkpointBucketArn: storage.checkpointBucket.bucketArn,
-      artifactBucketArn: storage.artifactBucket.bucketArn,
-      keyArn: storage.key.keyArn,
+      ...storageArns(storage),
       teamKeyArn: storage.teamKeys?.[team]?.keyArn,
       subnetIds: network?.subnetIds ?? [],
       securityGroupIds: this.groupsOf([team]),

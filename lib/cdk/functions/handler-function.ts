@@ -30,7 +30,6 @@ const HANDLER_RUNTIME = new lambda.Runtime('nodejs24.x', lambda.RuntimeFamily.NO
   supportsInlineCode: true,
 });
 
-/** Properties of `HandlerFunction`. */
 export interface HandlerFunctionProps {
   /** Name of the folder below lib/control, and of the bundle below dist/handlers. */
   readonly handler: string;
@@ -91,7 +90,9 @@ export class HandlerFunction extends Construct {
 
   constructor(scope: Construct, id: string, props: HandlerFunctionProps) {
     super(scope, id);
-    this.logGroup = props.encryptionKey ? this.ownLogGroup(props.encryptionKey) : deployLogGroup(this, 'Logs');
+    const { encryptionKey } = props;
+    const kept = { retention: logs.RetentionDays.THREE_MONTHS, removalPolicy: RemovalPolicy.DESTROY, encryptionKey };
+    this.logGroup = encryptionKey ? new logs.LogGroup(this, 'Logs', kept) : deployLogGroup(this, 'Logs');
     this.role = new iam.Role(this, 'Role', {
       roleName: props.roleName,
       assumedBy: new iam.ServicePrincipal('lambda.amazonaws.com'),
@@ -107,7 +108,7 @@ export class HandlerFunction extends Construct {
       timeout: props.timeout ?? Duration.seconds(FUNCTION_TIMEOUT_SECONDS),
       memorySize: props.memorySize ?? 256,
       environment: props.environment,
-      environmentEncryption: props.encryptionKey,
+      environmentEncryption: encryptionKey,
       role: this.role,
       logGroup: this.logGroup,
       loggingFormat: lambda.LoggingFormat.JSON,
@@ -131,14 +132,6 @@ export class HandlerFunction extends Construct {
     const hash = () => createHash('sha256').update(referring()).digest('hex').slice(0, 8);
     resource.description = Lazy.string({ produce: () => `${description} (${hash()})` });
     return made.currentVersion;
-  }
-
-  private ownLogGroup(encryptionKey: kms.IKey): logs.LogGroup {
-    return new logs.LogGroup(this, 'Logs', {
-      retention: logs.RetentionDays.THREE_MONTHS,
-      removalPolicy: RemovalPolicy.DESTROY,
-      encryptionKey,
-    });
   }
 
   /** Adds one statement to the role. */

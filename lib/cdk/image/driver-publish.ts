@@ -6,7 +6,6 @@ import { driverFiles } from '../../shared/local/own-package';
 import { generatedAsset } from '../functions/handler-function';
 import { customResource } from '../functions/handler-resource';
 
-/** Properties of `DriverPublish`. */
 export interface DriverPublishProps {
   /** Bucket to which the driver is written. */
   readonly artifactBucket: s3.IBucket;
@@ -32,11 +31,9 @@ export class DriverPublish extends Construct {
     const key = bucket.encryptionKey;
     this.resource = customResource(this, 'Files', {
       resourceType: DRIVER_PUBLISH_TYPE,
-      function: {
-        handler: 'driver-publish',
-        description: 'Copies driver and trainer into the artifact bucket',
-        timeout: Duration.minutes(2),
-      },
+      handler: 'driver-publish',
+      description: 'Copies driver and trainer into the artifact bucket',
+      timeout: Duration.minutes(2),
       statements: [
         {
           sid: 'ReadAsset',
@@ -51,6 +48,7 @@ export class DriverPublish extends Construct {
         },
         ...(key ? [{ sid: 'EncryptDriver', actions: ['kms:GenerateDataKey'], resources: [key.keyArn] }] : []),
       ],
+      asksForStack: false,
       serviceTimeout: Duration.minutes(5),
       properties: {
         sourceBucket: asset.s3BucketName,

@@ -9,7 +9,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
-import { parseEcrUri } from '../../core/catalog/images/images';
+import { type ImageBase, parseEcrUri, publishedBaseUri } from '../../core/catalog/images/images';
 import { REGIONS } from '../../core/catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../../core/contracts/custom-resources';
 import { packageRoot } from '../../shared/local/own-package';
@@ -46,7 +46,6 @@ const LEFT_BEHIND = ['.ruff_cache', '.pytest_cache', '__pycache__', '.DS_Store']
 /** Enough for pulling a base image of 20 GB, building on it and pushing. */
 const BUILD_TIMEOUT = Duration.minutes(55);
 
-/** Properties of `TrainingImage`. */
 export interface TrainingImageProps {
   /** Name of the repository, `slipway-research`. */
   readonly repositoryName: string;
@@ -78,8 +77,6 @@ export class TrainingImage extends Construct {
   public readonly repository: ecr.IRepository;
   /** Image by digest. */
   public readonly imageUri: string;
-
-  private buildLogs?: logs.ILogGroup;
 
   constructor(
     scope: Construct,
@@ -120,11 +117,12 @@ export class TrainingImage extends Construct {
       );
     const source = new Asset(this, 'Source', { path: directory, exclude: LEFT_BEHIND });
     const tag = contentTag(source.assetHash, this.props.baseImageUri, dockerfile);
-    const project = this.makeProject(source, dockerfile);
-    const handlers = this.makeHandlers(project);
+    // A failed first deploy must not delete the log that its error message refers to.
+    const logGroup = deployLogGroup(this, 'BuildLogs');
+    const project = this.makeProject(source, dockerfile, logGroup);
     const built = new HandlerResource(this, 'Build', {
       resourceType: IMAGE_BUILD_TYPE,
-      ...handlers,
+      ...this.makeHandlers(project, logGroup),
       queryInterval: Duration.seconds(30),
       totalTimeout: Duration.minutes(59),
       serviceTimeout: Duration.hours(1),
@@ -134,10 +132,7 @@ export class TrainingImage extends Construct {
     return `${this.repository.repositoryUri}@${built.resource.getAttString('Digest')}`;
   }
 
-  private makeProject(source: Asset, dockerfile: string): codebuild.Project {
-    // A failed first deploy must not delete the log that its error message refers to.
-    const logGroup = deployLogGroup(this, 'BuildLogs');
-    this.buildLogs = logGroup;
+  private makeProject(source: Asset, dockerfile: string, logGroup: logs.ILogGroup): codebuild.Project {
     const role = this.makeBuildRole(source, logGroup);
     const project = new codebuild.Project(this, 'Project', {
       description: `Builds ${this.props.repositoryName}`,
@@ -199,7 +194,7 @@ export class TrainingImage extends Construct {
     return role;
   }
 
-  private makeHandlers(project: codebuild.Project): { onEvent: HandlerFunction; isComplete: HandlerFunction } {
+  private makeHandlers({ projectArn }: codebuild.Project, { logGroupArn }: logs.ILogGroup) {
     const handler = (id: string, entry: string, description: string) => {
       const made = new HandlerFunction(this, id, { handler: 'image-build', entry, description });
       made.allow({ sid: 'SeeImage', actions: ['ecr:BatchGetImage'], resources: [this.repository.repositoryArn] });
@@ -212,16 +207,15 @@ export class TrainingImage extends Construct {
       actions: ['ecr:UpdateImageStorageClass'],
       resources: [this.repository.repositoryArn],
     });
-    onEvent.allow({ sid: 'StartBuild', actions: ['codebuild:StartBuild'], resources: [project.projectArn] });
-    isComplete.allow({ sid: 'WatchBuild', actions: ['codebuild:BatchGetBuilds'], resources: [project.projectArn] });
+    onEvent.allow({ sid: 'StartBuild', actions: ['codebuild:StartBuild'], resources: [projectArn] });
+    isComplete.allow({ sid: 'WatchBuild', actions: ['codebuild:BatchGetBuilds'], resources: [projectArn] });
     // The last lines of a failed build's log are included in the error message.
-    if (this.buildLogs)
-      isComplete.allow({
-        sid: 'ReadEndOfLog',
-        actions: ['logs:GetLogEvents'],
-        resources: [this.buildLogs.logGroupArn],
-        wildcard: 'The ARN of a log group ends with :*, which stands for its streams.',
-      });
+    isComplete.allow({
+      sid: 'ReadEndOfLog',
+      actions: ['logs:GetLogEvents'],
+      resources: [logGroupArn],
+      wildcard: 'The ARN of a log group ends with :*, which stands for its streams.',
+    });
     return { onEvent, isComplete };
   }
 }
@@ -252,3 +246,17 @@ function baseRepositoryArn(uri: string): string | undefined {
   const partition = REGIONS[found.region]?.partition ?? 'aws';
   return `arn:${partition}:ecr:${found.region}:${found.account}:repository/${found.repository}`;
 }
+
+/** URI of the base image of the environment's own image, without a lock. Throws when there is none. */
+export function baseImageUri(base: ImageBase, region: string): string {
+  const uri = publishedBaseUri(base, region);
+  if (uri) return uri;
+  throw new Error(
+    base === 'cuda'
+      ? `image.base: must be locked to a digest for ${region}, got cuda; run slipway preflight --lock, or name an image with image.uri`
+      : `image.base: must be published in ${region}, got ${base}; use another base, or name an image with image.uri`,
+  );
+}
+
+/** The Dockerfile of containers/training that builds on a base. */
+export const dockerfileOf = (base: ImageBase): string => (base === 'cuda' ? 'cuda.Dockerfile' : 'Dockerfile');

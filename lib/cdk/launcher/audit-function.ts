@@ -3,12 +3,11 @@ import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { CONTROL_TIMEOUT_SECONDS, ENV_ENVIRONMENT, ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { auditStatements } from '../access/audit-policy';
-import { placeOf } from '../access/statement';
+import { allow } from '../access/statement';
 import { HandlerFunction } from '../functions/handler-function';
-import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
-import { type TrainingLauncher, teamAliases } from './training-launcher';
+import type { TrainingStorage } from '../storage/training-storage';
+import { auditContext, type TrainingLauncher, teamAliases } from './training-launcher';
 
-/** Properties of `AuditFunction`. */
 export interface AuditFunctionProps {
   /** Name of the environment. */
   readonly environment: string;
@@ -32,8 +31,9 @@ export class AuditFunction extends Construct {
   /** Its aliases, by team. */
   public readonly aliases: Readonly<Record<string, lambda.Alias>>;
 
-  constructor(scope: Construct, id: string, { environment, storage, launcher }: AuditFunctionProps) {
+  constructor(scope: Construct, id: string, props: AuditFunctionProps) {
     super(scope, id);
+    const { environment, launcher } = props;
     this.function = new HandlerFunction(this, 'Function', {
       handler: 'audit',
       functionName: `slipway-${environment}-audit`,
@@ -43,16 +43,7 @@ export class AuditFunction extends Construct {
       encryptionKey: launcher.operationsKey,
       environment: { [ENV_ENVIRONMENT]: environment, [ENV_RUN_TABLE]: launcher.table.tableName },
     });
-    const statements = auditStatements({
-      ...placeOf(this),
-      environment,
-      runTableArn: launcher.table.tableArn,
-      checkpointBucketArn: storage.checkpointBucket.bucketArn,
-      keyArn: storage.key.keyArn,
-      teamKeyArns: teamKeyArns(storage),
-      operationsKeyArn: launcher.operationsKey.keyArn,
-    });
-    for (const statement of statements) this.function.allow(statement);
+    allow(this.function.role, ...auditStatements(auditContext(this, props)));
     this.aliases = teamAliases(this, this.function, Object.keys(launcher.aliases));
   }
 }

@@ -5,40 +5,35 @@ import { baseImageContents } from '../../core/catalog/images/images';
 import type { Descriptor } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { descriptorParameter, teamsParameter } from '../../core/contracts/launcher';
-import type { TeamRoles, TrainingRoles } from '../access/training-roles';
+import { ownPackage } from '../../shared/local/own-package';
+import type { TeamRoles } from '../access/training-roles';
+import type { EnvironmentStack } from '../environment-stack';
 import type { DriverPublish } from '../image/driver-publish';
-import type { EnvironmentNetwork } from '../network/environment-network';
-import type { TrainingStorage } from '../storage/training-storage';
-import type { AuditFunction } from './audit-function';
-import type { TrainingLauncher } from './training-launcher';
 
 /** The parts of an environment that its descriptors refer to. */
 interface DescribedEnvironment {
-  readonly slipwayVersion: string;
+  readonly stack: EnvironmentStack;
   readonly spec: EnvironmentSpec;
-  readonly storage: TrainingStorage;
-  readonly network: EnvironmentNetwork;
-  readonly roles: TrainingRoles;
-  readonly launcher: TrainingLauncher;
-  /** Function for auditors; undefined: the environment has none. */
-  readonly audit?: AuditFunction;
-  readonly imageUri: string;
   /** File systems by the name that run files use; undefined: all are allowed. */
   readonly fileSystems?: Descriptor['fileSystems'];
-  readonly driver: Pick<DriverPublish, 'uri' | 'hash'>;
+  readonly driver: DriverPublish;
 }
 
 /**
  * The descriptor of one team. Its values may be tokens; the order of its keys is the order in the SSM parameter. Empty tags would appear there.
  */
-export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles: TeamRoles): Descriptor {
-  const { storage, network, image, guardrails, prices, tags, teams } = made.spec;
+export function descriptorOf(
+  { stack: made, spec, fileSystems, driver }: DescribedEnvironment,
+  team: string,
+  jobRoles: TeamRoles,
+): Descriptor {
+  const { storage, network, image, guardrails, prices, tags, teams } = spec;
   const { mlflow, budgetUsdPerMonth: usdPerMonth } = teams[team] ?? {};
-  const { partition, account, region } = Stack.of(made.storage);
+  const { partition, account, region } = made;
   return {
     schemaVersion: 1,
-    slipwayVersion: made.slipwayVersion,
-    name: made.spec.name,
+    slipwayVersion: ownPackage().version,
+    name: spec.name,
     team,
     partition,
     account,
@@ -54,7 +49,7 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     securityGroupIds: made.roles.securityGroupIdsOf(team),
     subnets: made.network.subnets,
     network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
-    fileSystems: fileSystemsOf(team, made.fileSystems),
+    fileSystems: fileSystemsOf(team, fileSystems),
     external: (storage.external ?? []).map(({ s3, access }) => (access === 'read-write' ? { s3, access } : { s3 })),
     writableData: made.roles.writableData(team),
     mlflow,
@@ -69,7 +64,7 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     guardrails,
     controlAliasArn: made.launcher.aliases[team]?.functionArn,
     auditAliasArn: made.audit?.aliases[team]?.functionArn,
-    driver: { uri: made.driver.uri, hash: made.driver.hash },
+    driver: { uri: driver.uri, hash: driver.hash },
   };
 }
 
@@ -81,7 +76,6 @@ function foreignPlans(teams: EnvironmentSpec['teams'], team: string): string[] |
   return foreign.length > 0 ? foreign : undefined;
 }
 
-/** Properties of `TeamDescriptor`. */
 export interface TeamDescriptorProps {
   /** Information about the environment for the command line and the functions. */
   readonly descriptor: Descriptor;
@@ -105,7 +99,6 @@ export class TeamDescriptor extends Construct {
   }
 }
 
-/** Properties of `TeamNames`. */
 export interface TeamNamesProps {
   /** Name of the environment. */
   readonly environment: string;

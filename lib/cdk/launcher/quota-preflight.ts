@@ -2,10 +2,9 @@ import { CfnOutput, type CustomResource, Duration, Stack } from 'aws-cdk-lib';
 import { Construct, type IConstruct } from 'constructs';
 import { QUOTA_PREFLIGHT_TYPE } from '../../core/contracts/custom-resources';
 import type { QuotaNeed } from '../../core/quota';
-import type { ExactStatement } from '../access/statement';
+import { arnOf, type ExactStatement } from '../access/statement';
 import { customResource } from '../functions/handler-resource';
 
-/** Properties of `QuotaPreflight`. */
 export interface QuotaPreflightProps {
   /** Name of the environment, used in error messages. */
   readonly environment: string;
@@ -34,13 +33,10 @@ export class QuotaPreflight extends Construct {
     super(scope, id);
     this.resource = customResource(this, 'Check', {
       resourceType: QUOTA_PREFLIGHT_TYPE,
-      function: {
-        handler: 'quota-preflight',
-        description: 'Compares SageMaker quotas with what an environment needs',
-        timeout: Duration.minutes(4),
-      },
+      handler: 'quota-preflight',
+      description: 'Compares SageMaker quotas with what an environment needs',
+      timeout: Duration.minutes(4),
       statements: [QUOTA_READS, ...(props.requestIncrease ? increaseRequests(Stack.of(this)) : [])],
-      asksForStack: true,
       serviceTimeout: Duration.minutes(5),
       properties: {
         environment: props.environment,
@@ -72,7 +68,7 @@ const QUOTA_READS: ExactStatement = {
   wildcard: 'ListServiceQuotas has no resource type, and codes of newer types are known only at run time.',
 };
 
-const increaseRequests = ({ partition, region, account }: Stack): ExactStatement[] => [
+const increaseRequests = (stack: Stack): ExactStatement[] => [
   {
     sid: 'FindRequests',
     actions: ['servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota'],
@@ -82,7 +78,7 @@ const increaseRequests = ({ partition, region, account }: Stack): ExactStatement
   {
     sid: 'RequestIncreases',
     actions: ['servicequotas:RequestServiceQuotaIncrease'],
-    resources: [`arn:${partition}:servicequotas:${region}:${account}:sagemaker/*`],
+    resources: [arnOf(stack, 'servicequotas', 'sagemaker/*')],
     wildcard: 'Codes of newer types are known only at run time.',
   },
   // Service Quotas creates its service-linked role on the first request of an account.
@@ -90,7 +86,7 @@ const increaseRequests = ({ partition, region, account }: Stack): ExactStatement
     sid: 'MakeServiceLinkedRole',
     actions: ['iam:CreateServiceLinkedRole'],
     resources: [
-      `arn:${partition}:iam::${account}:role/aws-service-role/servicequotas.amazonaws.com/AWSServiceRoleForServiceQuotas`,
+      `arn:${stack.partition}:iam::${stack.account}:role/aws-service-role/servicequotas.amazonaws.com/AWSServiceRoleForServiceQuotas`,
     ],
     conditions: { StringEquals: { 'iam:AWSServiceName': 'servicequotas.amazonaws.com' } },
   },

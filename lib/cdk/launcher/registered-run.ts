@@ -9,7 +9,6 @@ import type { Archive } from '../../shared/archive/archive';
 import { generatedAsset } from '../functions/handler-function';
 import { customResource } from '../functions/handler-resource';
 
-/** Properties of `RegisteredRun`. */
 export interface RegisteredRunProps {
   /** Name of the run, as in its file. */
   readonly runName: string;
@@ -37,11 +36,9 @@ export class RegisteredRun extends Construct {
     const assets = [fileAsset, ...(codeAsset ? [codeAsset] : [])];
     this.resource = customResource(this, 'Run', {
       resourceType: REGISTERED_RUN_TYPE,
-      function: {
-        handler: 'registered-run',
-        description: `Submits run ${runName} when it has changed`,
-        timeout: Duration.seconds(REGISTERED_RUN_TIMEOUT_SECONDS),
-      },
+      handler: 'registered-run',
+      description: `Submits run ${runName} when it has changed`,
+      timeout: Duration.seconds(REGISTERED_RUN_TIMEOUT_SECONDS),
       statements: [
         { sid: 'SubmitRun', actions: ['lambda:InvokeFunction'], resources: [alias.functionArn] },
         {
@@ -50,7 +47,6 @@ export class RegisteredRun extends Construct {
           resources: assets.map((asset) => asset.bucket.arnForObjects(asset.s3ObjectKey)),
         },
       ],
-      asksForStack: true,
       serviceTimeout: Duration.minutes(6),
       properties: {
         controlAliasArn: alias.functionArn,

@@ -29,11 +29,11 @@ import {
   RUN_QUEUE_MAX_RECEIVES,
   RUN_QUEUE_VISIBILITY_SECONDS,
 } from '../../core/contracts/launcher';
-import { controlFunctionName, runTableName } from '../../core/contracts/names';
+import { controlFunctionName } from '../../core/contracts/names';
 import { ENV_METRIC_TEAMS } from '../../core/contracts/team-metrics';
 import type { JobGuardrails } from '../access/job-guardrails';
-import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
-import { placeOf } from '../access/statement';
+import { controlStatements, reconcileStatements } from '../access/launcher-policy';
+import { allow, placeOf } from '../access/statement';
 import { type JobRoles, passableArns } from '../access/training-roles';
 import { acknowledge } from '../acknowledged-checks';
 import { HandlerFunction } from '../functions/handler-function';
@@ -42,9 +42,9 @@ import { notificationTopic } from '../operations/notification-topic';
 import { OperationsKey } from '../operations/operations-key';
 import { runTable } from '../storage/run-table';
 import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
+import type { AuditFunctionProps } from './audit-function';
 import { feedReconcile } from './reconcile-events';
 
-/** Properties of `TrainingLauncher`. */
 export interface TrainingLauncherProps {
   /** Name of the environment, which is the prefix of the names of jobs, functions and table. */
   readonly environment: string;
@@ -113,22 +113,11 @@ export class TrainingLauncher extends Construct {
     private readonly props: TrainingLauncherProps,
   ) {
     super(scope, id);
-    this.table = runTable(this, 'Runs', {
-      tableName: runTableName(props.environment),
-      key: props.storage.key,
-      retain: props.retain ?? true,
-      adopt: props.adopt ?? false,
-      deletionProtection: props.tableDeletionProtection ?? false,
-    });
+    this.table = runTable(this, props);
     this.operationsKey =
       props.operationsKey ??
       new OperationsKey(this, 'Key', { description: `Slipway ${props.environment}: operations` }).key;
-    this.topic = notificationTopic(this, 'Notifications', {
-      environment: props.environment,
-      key: this.operationsKey,
-      emails: props.notificationEmails ?? [],
-      teams: props.teamNotifications ?? {},
-    });
+    this.topic = notificationTopic(this, this.operationsKey, props);
     this.chatTopics = this.makeChatChannels();
     this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
     this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
@@ -140,12 +129,7 @@ export class TrainingLauncher extends Construct {
     this.control = this.makeControl();
     this.aliases = teamAliases(this, this.control, Object.keys(props.roles.teams));
     this.reconcile = this.makeReconcile();
-    feedReconcile(this, {
-      environment: props.environment,
-      reconcile: this.reconcile.function,
-      queue: this.queue,
-      undelivered: this.eventDeadLetters,
-    });
+    feedReconcile(this, props.environment);
   }
 
   /** Allows `grantee` to start, stop and read the runs of one team. */
@@ -188,8 +172,7 @@ export class TrainingLauncher extends Construct {
       encryptionKey: this.operationsKey,
       environment: this.sharedEnvironment(),
     });
-    for (const statement of controlStatements(this.context(), this.props.guardrails?.allowRemoteDebug))
-      control.allow(statement);
+    allow(control.role, ...controlStatements(this.context(), this.props.guardrails?.allowRemoteDebug));
     return control;
   }
 
@@ -223,7 +206,7 @@ export class TrainingLauncher extends Construct {
       guardrails: this.guardrails(),
       undeliveredArn: this.eventDeadLetters.queueArn,
     });
-    for (const statement of statements) reconcile.allow(statement);
+    allow(reconcile.role, ...statements);
     // The CDK's own dead-letter queue would grant more than sending.
     const resource = reconcile.function.node.defaultChild as lambda.CfnFunction;
     resource.deadLetterConfig = { targetArn: this.eventDeadLetters.queueArn };
@@ -255,21 +238,26 @@ export class TrainingLauncher extends Construct {
     };
   }
 
-  private context(): LauncherContext {
-    const { storage, environment } = this.props;
+  private context() {
+    const { storage } = this.props;
     return {
-      ...placeOf(this),
-      environment,
-      runTableArn: this.table.tableArn,
+      ...auditContext(this, { ...this.props, launcher: this }),
       queueArn: this.queue.queueArn,
-      checkpointBucketArn: storage.checkpointBucket.bucketArn,
       artifactBucketArn: storage.artifactBucket.bucketArn,
-      keyArn: storage.key.keyArn,
-      teamKeyArns: teamKeyArns(storage),
-      operationsKeyArn: this.operationsKey.keyArn,
     };
   }
 }
+
+/** What audit, control and reconcile read. */
+export const auditContext = (scope: Construct, { environment, storage, launcher }: AuditFunctionProps) => ({
+  ...placeOf(scope),
+  environment,
+  runTableArn: launcher.table.tableArn,
+  checkpointBucketArn: storage.checkpointBucket.bucketArn,
+  keyArn: storage.key.keyArn,
+  teamKeyArns: teamKeyArns(storage),
+  operationsKeyArn: launcher.operationsKey.keyArn,
+});
 
 /** Aliases of a function that people invoke, by team. */
 export function teamAliases(

@@ -7,10 +7,8 @@ import type { Descriptor } from '../../core/config/descriptor';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { dataRepositoryKeyStatements } from '../../core/contracts/storage';
 import { isDeployed } from '../embedded-aws';
-import type { TrainingStorage } from '../storage/training-storage';
-import type { EnvironmentNetwork } from './environment-network';
+import type { EnvironmentStack } from '../environment-stack';
 
-/** Properties of `LustreFileSystem`. */
 export interface LustreFileSystemProps {
   /** Subnet in the zone where jobs run. */
   readonly subnetId: string;
@@ -93,25 +91,16 @@ const ownResources = (parts: readonly IConstruct[], types: readonly string[]): C
     .filter((child) => CfnResource.isCfnResource(child))
     .filter(({ cfnResourceType }) => types.includes(cfnResourceType));
 
-/** File systems of an environment by the names that run files use, as in its descriptor. */
-type FileSystems = NonNullable<Descriptor['fileSystems']>;
-
 /**
- * File systems that the environment names, and the FSx for Lustre file system that it creates. Undefined when there are none: an empty list
- * would forbid all others.
+ * File systems that the environment names, and the FSx for Lustre file system that it creates, by the names that run files use. Undefined
+ * when there are none: an empty list would forbid all others.
  */
-export function environmentFileSystems(
-  scope: Construct,
-  {
-    spec: { storage: options, teams },
-    network,
-    storage,
-  }: { spec: EnvironmentSpec; network: EnvironmentNetwork; storage: TrainingStorage },
-): FileSystems | undefined {
-  const { fsxLustre, fileSystems, retain } = options;
+export function environmentFileSystems(stack: EnvironmentStack, spec: EnvironmentSpec): Descriptor['fileSystems'] {
+  const { network, storage } = stack;
+  const { fsxLustre, fileSystems, retain } = spec.storage;
   const subnetId = fsxLustre && network.subnetOfZone(fsxLustre.zoneId);
-  if (!fsxLustre || !subnetId || !isDeployed(scope, 'lustre')) return fileSystems;
-  const made = new LustreFileSystem(scope, 'Lustre', {
+  if (!fsxLustre || !subnetId || !isDeployed(stack, 'lustre')) return fileSystems;
+  const made = new LustreFileSystem(stack, 'Lustre', {
     subnetId,
     securityGroupIds: network.securityGroupIds,
     sizeGiB: fsxLustre.sizeGiB,
@@ -122,7 +111,7 @@ export function environmentFileSystems(
     network: network.partsIn(fsxLustre.zoneId),
   });
   const id = made.fileSystemId;
-  const isShared = Object.keys(teams).length > 1;
+  const isShared = Object.keys(spec.teams).length > 1;
   return {
     fsx: { id, fsxLustre: id, directoryPath: `/${made.mountName}`, ...(isShared && { isShared }) },
     ...fileSystems,

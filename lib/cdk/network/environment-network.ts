@@ -35,20 +35,14 @@ export class EnvironmentNetwork extends Construct {
     super(scope, id);
     const { mode, availabilityZoneIds } = spec.network;
     this.zoneIds = availabilityZoneIds === 'all' ? [] : availabilityZoneIds;
-    if (mode === 'vpc-locked' || mode === 'vpc-nat') {
-      const made = this.make(spec, mode, operationsKey);
-      this.subnetIds = made.subnetIds;
-      this.securityGroupIds = made.securityGroupIds;
-      this.teamGroupIds = made.teamGroupIds;
-      this.subnets = made.subnets;
-      this.made = made;
-    } else {
-      const named = existingNetworkOf(spec, Stack.of(this).account);
-      this.subnetIds = named?.subnetIds ?? [];
-      this.securityGroupIds = named?.securityGroupIds ?? [];
-      this.teamGroupIds = {};
-      if (named) this.check = checkExistingNetwork(this, 'Existing', named);
-    }
+    if (mode === 'vpc-locked' || mode === 'vpc-nat') this.made = this.make(spec, mode, operationsKey);
+    const named = this.made ? undefined : existingNetworkOf(spec, Stack.of(this).account);
+    if (named) this.check = checkExistingNetwork(this, 'Existing', named);
+    const { subnetIds = [], securityGroupIds = [] } = this.made ?? named ?? {};
+    this.subnetIds = subnetIds;
+    this.securityGroupIds = securityGroupIds;
+    this.teamGroupIds = this.made?.teamGroupIds ?? {};
+    this.subnets = this.made?.subnets;
   }
 
   /** The subnet in a zone, if zones were given by id. */
@@ -92,11 +86,9 @@ function checkExistingNetwork(scope: Construct, id: string, network: Network): C
   const check = new Construct(scope, id);
   customResource(check, 'Check', {
     resourceType: EXISTING_NETWORK_TYPE,
-    function: {
-      handler: 'existing-network',
-      description: 'Checks the VPC that jobs run in',
-      timeout: Duration.minutes(2),
-    },
+    handler: 'existing-network',
+    description: 'Checks the VPC that jobs run in',
+    timeout: Duration.minutes(2),
     statements: [
       {
         sid: 'SeeExistingNetwork',
@@ -118,7 +110,6 @@ function checkExistingNetwork(scope: Construct, id: string, network: Network): C
         resources: [Stack.of(scope).formatArn({ service: 'ec2', resource: 'vpc', resourceName: network.vpcId })],
       },
     ],
-    asksForStack: true,
     serviceTimeout: Duration.minutes(4),
     properties: { network: JSON.stringify(network) },
   });

@@ -1,6 +1,7 @@
 import type { Stack } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as iam from 'aws-cdk-lib/aws-iam';
+import type { TrainingNetworkProps } from './training-network';
 
 const { InterfaceVpcEndpointAwsService: Service } = ec2;
 
@@ -22,13 +23,9 @@ const NAMED_SERVICES: Readonly<Record<string, Readonly<Record<string, ec2.IInter
 };
 
 /** Services that a job's container calls without internet access; S3 has a gateway endpoint. */
-export function endpointServices(use: {
-  usesCodeArtifact?: boolean;
-  allowsRemoteDebug?: boolean;
-  endpoints?: readonly string[];
-  /** ARNs of tracking servers to which jobs log. */
-  mlflowServers?: readonly string[];
-}): Record<string, ec2.IInterfaceVpcEndpointService> {
+export function endpointServices(
+  use: Omit<TrainingNetworkProps, 'prefix'>,
+): Record<string, ec2.IInterfaceVpcEndpointService> {
   return {
     ...Object.assign({}, ...(use.endpoints ?? []).map((name) => NAMED_SERVICES[name])),
     ...(use.usesCodeArtifact && {
@@ -42,7 +39,15 @@ export function endpointServices(use: {
   };
 }
 
-const anyone = [new iam.AnyPrincipal()];
+/** @param conditions values that keys must have */
+const allow = (sid: string, actions: string[], resources: string[], conditions?: Record<string, string>) =>
+  new iam.PolicyStatement({
+    sid,
+    principals: [new iam.AnyPrincipal()],
+    actions,
+    resources,
+    conditions: conditions && { StringEquals: conditions },
+  });
 
 /** Pulling images: images of AWS are in registries of other accounts. */
 const IMAGE_PULLS = [
@@ -63,20 +68,13 @@ export function interfaceEndpointPolicy(
   mlflowServers: readonly string[] = [],
 ): iam.PolicyStatement[] {
   const own = { 'aws:PrincipalAccount': stack.account };
-  const allow = (sid: string, actions: string[], conditions: Record<string, string>, resources = ['*']) =>
-    new iam.PolicyStatement({
-      sid,
-      principals: anyone,
-      actions,
-      resources,
-      conditions: { StringEquals: conditions },
-    });
   const inside = { ...own, 'aws:ResourceAccount': stack.account };
-  if (endpoint.startsWith('Ecr')) return [allow('Pull', IMAGE_PULLS, own), allow('OwnRepositories', ['ecr:*'], inside)];
+  if (endpoint.startsWith('Ecr'))
+    return [allow('Pull', IMAGE_PULLS, ['*'], own), allow('OwnRepositories', ['ecr:*'], ['*'], inside)];
   // https://docs.aws.amazon.com/sagemaker/latest/dg/mlflow-private-link-policy.html, 2026-11-22.
-  if (endpoint === 'Mlflow') return [allow('NamedServers', ['sagemaker-mlflow:*'], own, [...mlflowServers])];
-  if (endpoint === 'Logs') return [allow('OwnLogGroups', ['logs:*'], inside)];
-  return [allow('OwnCredentials', ['*'], own)];
+  if (endpoint === 'Mlflow') return [allow('NamedServers', ['sagemaker-mlflow:*'], [...mlflowServers], own)];
+  if (endpoint === 'Logs') return [allow('OwnLogGroups', ['logs:*'], ['*'], inside)];
+  return [allow('OwnCredentials', ['*'], ['*'], own)];
 }
 
 /**
@@ -85,28 +83,13 @@ export function interfaceEndpointPolicy(
  */
 export function s3EndpointPolicy(stack: Stack, foreignBucketArns: readonly string[]): iam.PolicyStatement[] {
   const credentials = { 'aws:PrincipalAccount': stack.account };
-  const own = new iam.PolicyStatement({
-    sid: 'OwnAccount',
-    principals: anyone,
-    actions: ['s3:*'],
-    resources: ['*'],
-    conditions: { StringEquals: { ...credentials, 'aws:ResourceAccount': stack.account } },
-  });
-  const layers = new iam.PolicyStatement({
-    sid: 'ImageLayers',
-    principals: anyone,
-    actions: ['s3:GetObject'],
-    // https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
-    resources: [`arn:${stack.partition}:s3:::prod-${stack.region}-starport-layer-bucket/*`],
-  });
-  return foreignBucketArns.length === 0 ? [own, layers] : [own, layers, namedBuckets(foreignBucketArns, credentials)];
+  // https://docs.aws.amazon.com/AmazonECR/latest/userguide/vpc-endpoints.html
+  const layers = `arn:${stack.partition}:s3:::prod-${stack.region}-starport-layer-bucket/*`;
+  const named = foreignBucketArns.flatMap((arn) => [arn, `${arn}/*`]);
+  const uses = ['s3:GetObject', 's3:ListBucket', 's3:PutObject', 's3:AbortMultipartUpload'];
+  return [
+    allow('OwnAccount', ['s3:*'], ['*'], { ...credentials, 'aws:ResourceAccount': stack.account }),
+    allow('ImageLayers', ['s3:GetObject'], [layers]),
+    ...(named.length > 0 ? [allow('NamedBuckets', uses, named, credentials)] : []),
+  ];
 }
-
-const namedBuckets = (arns: readonly string[], credentials: Record<string, string>): iam.PolicyStatement =>
-  new iam.PolicyStatement({
-    sid: 'NamedBuckets',
-    principals: anyone,
-    actions: ['s3:GetObject', 's3:ListBucket', 's3:PutObject', 's3:AbortMultipartUpload'],
-    resources: arns.flatMap((arn) => [arn, `${arn}/*`]),
-    conditions: { StringEquals: credentials },
-  });

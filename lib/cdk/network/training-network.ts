@@ -57,7 +57,7 @@ const placed = (vpc: ec2.Vpc, zone: string) => ({ vpcId: vpc.vpcId, availability
 
 /** Places subnets by zone id if one is given: zone names differ between accounts, zone ids do not. */
 function inZone<T extends ec2.Subnet>(subnet: T, zone: string, name: string, type: string): T {
-  const resource = subnet.node.defaultChild as ec2.CfnSubnet;
+  const resource = cfnSubnet(subnet);
   if (isZoneId(zone)) {
     resource.availabilityZone = undefined;
     resource.availabilityZoneId = zone;
@@ -71,7 +71,6 @@ function inZone<T extends ec2.Subnet>(subnet: T, zone: string, name: string, typ
 /** Where the outbound HTTPS of jobs goes, in the descriptions of their rules. */
 const ENDPOINTS = 'S3 and interface endpoints';
 
-/** Properties of `TrainingNetwork`. */
 export interface TrainingNetworkProps {
   /** Prefix of names, `slipway-research`. */
   readonly prefix: string;
@@ -260,6 +259,4 @@ export class TrainingNetwork extends Construct {
   }
 }
 
-function cfnSubnet(subnet: ec2.ISubnet): ec2.CfnSubnet {
-  return subnet.node.defaultChild as ec2.CfnSubnet;
-}
+const cfnSubnet = (subnet: ec2.ISubnet) => subnet.node.defaultChild as ec2.CfnSubnet;

@@ -7,7 +7,6 @@ import * as sns from 'aws-cdk-lib/aws-sns';
 import { Construct, type IConstruct } from 'constructs';
 import { isDeployed } from '../embedded-aws';
 
-/** Properties of `ChatChannel`. */
 export interface ChatChannelProps {
   /** Name of the environment. */
   readonly environment: string;

@@ -7,7 +7,6 @@ import { Construct, type IConstruct } from 'constructs';
 import { allow, type ExactStatement } from '../access/statement';
 import { acknowledge } from '../acknowledged-checks';
 
-/** Properties of `FailedInvocations`. */
 export interface FailedInvocationsProps {
   /** Key of the queue. */
   readonly encryptionKey: kms.IKey;
@@ -52,7 +51,7 @@ export class FailedInvocations extends Construct implements IAspect {
     const { role } = scope as lambda.Function;
     if (!role || this.allowed.has(role)) return;
     this.allowed.add(role);
-    for (const statement of this.statements(actionsOn(role as iam.Role, this.key))) allow(role as iam.Role, statement);
+    allow(role as iam.Role, ...this.statements(actionsOn(role as iam.Role, this.key)));
   }
 
   /**

@@ -8,10 +8,9 @@ import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { GUARD_TYPE, UNPROTECT_TYPE } from '../../core/contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
 import { ACTIVE_INDEX, CLOSED_ITEM } from '../../core/contracts/storage';
-import type { ExactStatement } from '../access/statement';
+import { arnOf, type ExactStatement } from '../access/statement';
 import { customResource } from '../functions/handler-resource';
 
-/** Properties of the guards of a stack. */
 export interface GuardProps {
   /** Name of the environment. */
   readonly environment: string;
@@ -42,13 +41,10 @@ export class Guards extends Construct {
     const scope = new Construct(this, id);
     return customResource(scope, 'Guard', {
       resourceType: GUARD_TYPE,
-      function: {
-        handler: 'guards',
-        description: `Refuses to ${id.toLowerCase()} under live runs`,
-        environment: { [ENV_RUN_TABLE]: props.runTableName },
-      },
+      handler: 'guards',
+      description: `Refuses to ${id.toLowerCase()} under live runs`,
+      environment: { [ENV_RUN_TABLE]: props.runTableName },
       statements: guardStatements(Stack.of(this), props.runTableName),
-      asksForStack: true,
       serviceTimeout: Duration.minutes(3),
       properties: { environment: props.environment, ...properties },
     });
@@ -57,8 +53,7 @@ export class Guards extends Construct {
 
 /** A guard closes the environment, so that no run starts after it, and lists live runs and jobs. */
 function guardStatements(stack: Stack, runTableName: string): ExactStatement[] {
-  const { partition, region, account } = stack;
-  const table = `arn:${partition}:dynamodb:${region}:${account}:table/${runTableName}`;
+  const table = arnOf(stack, 'dynamodb', `table/${runTableName}`);
   return [
     {
       sid: 'CloseEnvironment',
@@ -70,10 +65,10 @@ function guardStatements(stack: Stack, runTableName: string): ExactStatement[] {
     {
       sid: 'ReadRunTable',
       actions: ['kms:Decrypt'],
-      resources: [`arn:${partition}:kms:${region}:${account}:key/*`],
+      resources: [arnOf(stack, 'kms', 'key/*')],
       conditions: {
         StringEquals: {
-          'kms:ViaService': `dynamodb.${region}.${stack.urlSuffix}`,
+          'kms:ViaService': `dynamodb.${stack.region}.${stack.urlSuffix}`,
           'kms:EncryptionContext:aws:dynamodb:tableName': runTableName,
         },
       },
@@ -131,26 +126,22 @@ const hashOf = (value: unknown): string =>
  * Disables the termination protection of a stack whose creation is rolled back, so that the same deploy can be repeated. Everything that
  * can fail must depend on it.
  */
-export class Unprotect extends Construct {
-  public readonly resource: CustomResource;
-
-  constructor(scope: Construct, id: string) {
-    super(scope, id);
-    const { partition, region, account, stackName } = Stack.of(this);
-    this.resource = customResource(this, 'Rollback', {
-      resourceType: UNPROTECT_TYPE,
-      function: { handler: 'unprotect', description: 'Lets the remains of a failed first deploy be deleted' },
-      statements: [
-        {
-          sid: 'LetFailedCreationBeDeleted',
-          actions: ['cloudformation:UpdateTerminationProtection'],
-          resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
-          wildcard: 'The id of the stack is made with the stack.',
-        },
-      ],
-      asksForStack: true,
-      serviceTimeout: Duration.minutes(3),
-      properties: {},
-    });
-  }
+export function unprotect(stack: Stack): Construct {
+  const scope = new Construct(stack, 'Unprotect');
+  customResource(scope, 'Rollback', {
+    resourceType: UNPROTECT_TYPE,
+    handler: 'unprotect',
+    description: 'Lets the remains of a failed first deploy be deleted',
+    statements: [
+      {
+        sid: 'LetFailedCreationBeDeleted',
+        actions: ['cloudformation:UpdateTerminationProtection'],
+        resources: [arnOf(stack, 'cloudformation', `stack/${stack.stackName}/*`)],
+        wildcard: 'The id of the stack is made with the stack.',
+      },
+    ],
+    serviceTimeout: Duration.minutes(3),
+    properties: {},
+  });
+  return scope;
 }

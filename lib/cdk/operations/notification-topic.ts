@@ -4,28 +4,18 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { Construct } from 'constructs';
-import type { Notifications } from '../../core/config/environment-file';
-
-/** Subscribers of a topic, and the key with which it is encrypted. */
-export interface NotificationTopicOptions {
-  readonly environment: string;
-  readonly key: kms.IKey;
-  /** Addresses that receive the notices of all runs, and alarms. */
-  readonly emails: readonly string[];
-  /** Recipients of the notices about one team's runs, by team. */
-  readonly teams: Readonly<Record<string, Notifications>>;
-}
+import { arnOf } from '../access/statement';
+import type { TrainingLauncherProps } from '../launcher/training-launcher';
 
 /** Topic of notices and alarms, with its e-mail subscriptions. */
-export function notificationTopic(scope: Construct, id: string, options: NotificationTopicOptions): sns.Topic {
-  const { environment, key, emails } = options;
-  const topic = new sns.Topic(scope, id, { displayName: `Slipway ${environment}`, masterKey: key, enforceSSL: true });
-  for (const email of emails) topic.addSubscription(new EmailSubscription(email));
-  for (const [email, allowlist] of teamsByAddress(options)) {
+export function notificationTopic(scope: Construct, masterKey: kms.IKey, props: TrainingLauncherProps): sns.Topic {
+  const displayName = `Slipway ${props.environment}`;
+  const topic = new sns.Topic(scope, 'Notifications', { displayName, masterKey, enforceSSL: true });
+  for (const email of props.notificationEmails ?? []) topic.addSubscription(new EmailSubscription(email));
+  for (const [email, allowlist] of teamsByAddress(props)) {
     const filterPolicy = { team: sns.SubscriptionFilter.stringFilter({ allowlist }) };
     topic.addSubscription(new EmailSubscription(email, { filterPolicy }));
   }
-  const { partition, region, account } = Stack.of(scope);
   // A topic with a policy of its own does not have the default policy, which allows services of the account to publish.
   topic.addToResourcePolicy(
     new iam.PolicyStatement({
@@ -33,16 +23,19 @@ export function notificationTopic(scope: Construct, id: string, options: Notific
       principals: [new iam.ServicePrincipal('cloudwatch.amazonaws.com')],
       actions: ['sns:Publish'],
       resources: [topic.topicArn],
-      conditions: { ArnLike: { 'aws:SourceArn': `arn:${partition}:cloudwatch:${region}:${account}:alarm:*` } },
+      conditions: { ArnLike: { 'aws:SourceArn': arnOf(Stack.of(scope), 'cloudwatch', 'alarm:*') } },
     }),
   );
   return topic;
 }
 
 /** Teams by the address that receives notices about their runs; an address of the environment already receives all of them. */
-function teamsByAddress({ emails: all, teams }: NotificationTopicOptions): Map<string, string[]> {
+function teamsByAddress({
+  notificationEmails: all = [],
+  teamNotifications = {},
+}: TrainingLauncherProps): Map<string, string[]> {
   const found = new Map<string, string[]>();
-  for (const [team, { emails }] of Object.entries(teams))
+  for (const [team, { emails }] of Object.entries(teamNotifications))
     for (const email of emails) if (!all.includes(email)) found.set(email, [...(found.get(email) ?? []), team]);
   return found;
 }

@@ -25,7 +25,6 @@ const MEANINGS = {
   'no-ticks': 'Reconcile was not invoked for 15 minutes: the schedule is disabled, or the function cannot start.',
 } as const;
 
-/** Properties of `Observability`. */
 export interface ObservabilityProps {
   /** Name of the environment, by which the metrics of its jobs are selected. */
   readonly environment: string;
@@ -134,10 +133,10 @@ export class Observability extends Construct {
   private setLogRetention(): void {
     const logGroupNames = [...SHARED_LOG_GROUPS, deployLogGroupName(this)];
     const wildcard = 'A few log groups: actions on a group are judged with the ending :*.';
-    const description = 'Gives SageMaker log groups a retention where none is set';
     const props = {
       resourceType: LOG_RETENTION_TYPE,
-      function: { handler: 'log-retention', description },
+      handler: 'log-retention',
+      description: 'Gives SageMaker log groups a retention where none is set',
       statements: [
         {
           sid: 'FindSharedLogGroups',
@@ -158,7 +157,6 @@ export class Observability extends Construct {
           wildcard,
         },
       ],
-      asksForStack: true,
       serviceTimeout: Duration.minutes(3),
       properties: { logGroupNames: JSON.stringify(logGroupNames), retentionDays: String(SHARED_RETENTION_DAYS) },
     };

@@ -3,7 +3,6 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 
-/** Properties of `OperationsKey`. */
 export interface OperationsKeyProps {
   /** Description of the key in the console. */
   readonly description: string;

@@ -4,7 +4,6 @@ import * as budgets from 'aws-cdk-lib/aws-budgets';
 import { Construct } from 'constructs';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 
-/** Properties of `SpendGuard`. */
 export interface SpendGuardProps {
   /** Name of the environment, whose tag selects the spend. */
   readonly environment: string;

@@ -5,7 +5,6 @@ import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { METRIC_NAMESPACE, type TeamMetric } from '../../core/contracts/team-metrics';
 import { jobHostMetric, unitGraph } from './metrics';
 
-/** Properties of `TeamDashboard`. */
 export interface TeamDashboardProps {
   /** Name of the environment. */
   readonly environment: string;

@@ -1,7 +1,7 @@
 import { RemovalPolicy } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
-import type * as kms from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
+import { runTableName } from '../../core/contracts/names';
 import {
   ACTIVE_INDEX,
   ACTIVE_INDEX_PARTITION_KEY,
@@ -13,42 +13,25 @@ import {
   TEAM_INDEX_PARTITION_KEY,
   TEAM_INDEX_SORT_KEY,
 } from '../../core/contracts/storage';
-
-/** Retention and protection of the run table. */
-export interface RunTableOptions {
-  readonly tableName: string;
-  readonly key: kms.IKey;
-  /** Whether the table is retained when the stack is deleted. */
-  readonly retain: boolean;
-  /** Whether to adopt the table of an earlier stack. */
-  readonly adopt: boolean;
-  /** Whether deletion protection is enabled for the table. */
-  readonly deletionProtection: boolean;
-}
+import type { TrainingLauncherProps } from '../launcher/training-launcher';
 
 const text = (name: string): dynamodb.Attribute => ({ name, type: dynamodb.AttributeType.STRING });
 
 /** The run table with its two indexes (lib/core/contracts/storage.ts), or the one that an earlier stack retained. */
-export function runTable(scope: Construct, id: string, options: RunTableOptions): dynamodb.ITable {
-  const { tableName, key } = options;
-  if (options.adopt) {
-    return dynamodb.Table.fromTableAttributes(scope, id, {
-      tableName,
-      encryptionKey: key,
-      globalIndexes: [ACTIVE_INDEX, TEAM_INDEX],
-    });
-  }
-  const table = new dynamodb.Table(scope, id, {
-    tableName,
+export function runTable(scope: Construct, props: TrainingLauncherProps): dynamodb.ITable {
+  const named = { tableName: runTableName(props.environment), encryptionKey: props.storage.key };
+  if (props.adopt)
+    return dynamodb.Table.fromTableAttributes(scope, 'Runs', { ...named, globalIndexes: [ACTIVE_INDEX, TEAM_INDEX] });
+  const table = new dynamodb.Table(scope, 'Runs', {
+    ...named,
     partitionKey: text(RUN_TABLE_PARTITION_KEY),
     sortKey: text(RUN_TABLE_SORT_KEY),
     timeToLiveAttribute: RUN_TABLE_TTL_ATTRIBUTE,
     billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
     encryption: dynamodb.TableEncryption.CUSTOMER_MANAGED,
-    encryptionKey: key,
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
-    deletionProtection: options.deletionProtection || undefined,
-    removalPolicy: options.retain ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
+    deletionProtection: props.tableDeletionProtection || undefined,
+    removalPolicy: props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
   table.addGlobalSecondaryIndex({
     indexName: ACTIVE_INDEX,

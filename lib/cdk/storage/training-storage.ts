@@ -12,16 +12,19 @@ import {
   LEFTOVER_TAG,
   versionDays,
 } from '../../core/contracts/storage';
-import { AdoptStorage, type AdoptStorageProps } from './adopt-storage';
-import { EmptyStorage } from './empty-storage';
-import { type ExistingBuckets, ExistingStorage } from './existing-storage';
+import {
+  type AdoptStorageProps,
+  adoptStorage,
+  checkExistingStorage,
+  type ExistingBuckets,
+  emptyStorage,
+} from './storage-resources';
 
 const INCOMPLETE_UPLOAD_DAYS = 3;
 const ACCESS_LOG_DAYS = 365;
 const CHECKPOINT_DAYS = 90;
 const TLS_VERSION = 1.2;
 
-/** Properties of `TrainingStorage`. */
 export interface TrainingStorageProps {
   /** Prefix of names, `slipway-research`; account, Region and purpose are added. */
   readonly prefix: string;
@@ -74,7 +77,6 @@ export class TrainingStorage extends Construct {
 
   private readonly removalPolicy: RemovalPolicy;
   private readonly logBucket?: s3.Bucket;
-  private readonly existing?: ExistingStorage;
 
   constructor(
     scope: Construct,
@@ -86,25 +88,21 @@ export class TrainingStorage extends Construct {
     this.node.setContext(S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY, true);
     this.removalPolicy = props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
     this.dataBucketName = this.bucketName('data');
-    this.existing = this.existingStorage();
-    if (!props.adopt) this.logBucket = this.makeLogBucket();
-    this.key = this.existing?.key ?? (props.adopt ? this.adoptKey() : this.makeKey());
+    const { adopt, buckets, kmsKeyArn: keyArn, hasDataRepository } = props;
+    const dataRepository = hasDataRepository ? this.dataBucketName : undefined;
+    const existing = buckets || keyArn ? checkExistingStorage(this, { buckets, keyArn, dataRepository }) : undefined;
+    if (!adopt) this.logBucket = this.makeLogBucket();
+    if (keyArn) this.key = kms.Key.fromKeyArn(existing ?? this, 'Key', keyArn);
+    else this.key = adopt ? this.adoptKey() : this.makeKey();
     this.teamKeys = Object.fromEntries(
       Object.entries(props.teamKeys ?? {}).map(([team, key]) => [team, this.teamKey(team, key)]),
     );
     this.dataBucket = this.bucket('Data', 'data', []);
     this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()]);
     this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);
-    this.ready = props.adopt ? this.adoptBuckets() : this.emptyBuckets();
-    const made = this.node.children.filter((child) => child !== this.existing);
-    if (this.existing) for (const child of made) child.node.addDependency(this.existing);
-  }
-
-  private existingStorage(): ExistingStorage | undefined {
-    const { buckets, kmsKeyArn: keyArn, hasDataRepository } = this.props;
-    if (!buckets && !keyArn) return undefined;
-    const dataRepository = hasDataRepository ? this.dataBucketName : undefined;
-    return new ExistingStorage(this, 'Existing', { buckets, keyArn, dataRepository });
+    this.ready = adopt ? this.adoptBuckets() : this.emptyBuckets();
+    const made = this.node.children.filter((child) => child !== existing);
+    if (existing) for (const child of made) child.node.addDependency(existing);
   }
 
   /** The resource that empties buckets is between the buckets and everything that writes to them. */
@@ -112,7 +110,7 @@ export class TrainingStorage extends Construct {
     const all = [this.dataBucket, this.checkpointBucket, this.artifactBucket, this.logBucket];
     const buckets = all.filter((bucket): bucket is s3.Bucket => bucket instanceof s3.Bucket);
     for (const { policy } of buckets) policy?.applyRemovalPolicy(this.removalPolicy);
-    return new EmptyStorage(this, 'Empty', { buckets, retain: this.props.retain !== false });
+    return emptyStorage(this, buckets, this.props.retain !== false);
   }
 
   private adoptBuckets(): IDependable {
@@ -124,7 +122,7 @@ export class TrainingStorage extends Construct {
       { purpose: 'artifacts' as const, bucket: this.artifactBucket },
     ].filter(({ purpose }) => !this.existingName(purpose));
     const delivery = left.map(({ purpose }) => logDelivery(logs, `${purpose}/`, this.bucketName(purpose), this));
-    return new AdoptStorage(this, 'Adopt', {
+    return adoptStorage(this, {
       buckets: [
         ...left.map(({ purpose, ...rest }) => ({ ...rest, statements: tlsOnly(rest.bucket) })),
         { bucket: logs, statements: [...tlsOnly(logs), ...delivery] },
@@ -237,6 +235,19 @@ export class TrainingStorage extends Construct {
     return kms.Key.fromKeyArn(this, 'Key', arn);
   }
 }
+
+/** ARNs of the buckets and their key. */
+export const storageArns = ({
+  dataBucket,
+  checkpointBucket,
+  artifactBucket,
+  key,
+}: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'>) => ({
+  dataBucketArn: dataBucket.bucketArn,
+  checkpointBucketArn: checkpointBucket.bucketArn,
+  artifactBucketArn: artifactBucket.bucketArn,
+  keyArn: key.keyArn,
+});
 
 /** ARNs of the keys of teams with a key of their own. */
 export const teamKeyArns = ({ teamKeys = {} }: Partial<Pick<TrainingStorage, 'teamKeys'>>): string[] =>

@@ -1,16 +1,12 @@
 import { formatPath } from '../../core/config/issue';
 import type { Printed } from '../../core/contracts/answers';
 import type { RunConfiguration } from '../../core/contracts/control';
-import { median, type ReportStep, type RunReport } from '../run/run-report';
+import { median, type ReportStep, type RunReport, spread } from '../run/run-report';
 
 /** The differences between two runs, and their results at equal steps: at most ten, including the first and the last. */
 export type RunDiff = Printed<'diff'>;
 /** The results of a run for a comparison. Throughput and loss are those reported by rank 0; null = not reported. */
 export type ComparedRun = RunDiff['runs'][number];
-/** An option with different values in two runs; null = not set. */
-export type DifferentOption = RunDiff['options'][number];
-/** Image, driver or code of two runs; null = none. */
-type Versions = RunDiff['code'];
 
 /** Last loss and median throughput of the steps reported by rank 0. */
 export function measured(steps: readonly ReportStep[]): Pick<ComparedRun, 'loss' | 'tokensPerSecondPerGpu'> {
@@ -49,10 +45,10 @@ export function diffRuns(
   };
 }
 
-const versions = (a: string | null, b: string | null): Versions => ({ isSame: a === b, values: [a, b] });
+const versions = (a: string | null, b: string | null): RunDiff['code'] => ({ isSame: a === b, values: [a, b] });
 
 /** All values that differ, by path, in the order of the first run. Lists and mappings are compared recursively. */
-export function differentOptions(a: unknown, b: unknown, path: readonly (string | number)[] = []): DifferentOption[] {
+export function differentOptions(a: unknown, b: unknown, path: readonly (string | number)[] = []): RunDiff['options'] {
   if (isGroup(a) && isGroup(b) && Array.isArray(a) === Array.isArray(b)) {
     const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])];
     return keys.flatMap((key) => differentOptions(a[key], b[key], [...path, Array.isArray(a) ? Number(key) : key]));
@@ -71,9 +67,7 @@ export function lossAtEqualSteps(a: readonly ReportStep[], b: readonly ReportSte
       return other === undefined ? [] : [{ step, loss: [loss, other] as [number, number] }];
     })
     .sort((x, y) => x.step - y.step);
-  if (common.length <= MAX_STEPS) return common;
-  const picked = Array.from({ length: MAX_STEPS }, (_, i) => Math.round((i * (common.length - 1)) / (MAX_STEPS - 1)));
-  return picked.flatMap((i) => common[i] ?? []);
+  return [...spread(common, MAX_STEPS)];
 }
 
 const lossByStep = (steps: readonly ReportStep[]): Map<number, number> =>

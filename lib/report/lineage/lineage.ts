@@ -1,8 +1,8 @@
+import { isGroup, parseJson } from '../../core/config/formats/json';
 import { stepNumber } from '../../core/config/formats/numbers';
-import type { Printed } from '../../core/contracts/answers';
+import type { Printed, TimelineAnswer } from '../../core/contracts/answers';
 import type { RunConfiguration } from '../../core/contracts/control';
-import type { Section } from '../page/page';
-import { table } from '../page/parts';
+import { type Html, table } from '../page/parts';
 import type { RunReport } from '../run/run-report';
 
 /** The complete origin of a run; null = not known or none. */
@@ -12,14 +12,13 @@ type LineageParent = LineageRun['parents'][number];
 /** Content of a checkpoint's COMMITTED.json (docs/reference/runtime.md); null = not specified. */
 export type CheckpointOrigin = NonNullable<Lineage['checkpoint']>;
 
-type Fields = Record<string, unknown>;
-
 /** Parses a COMMITTED.json; undefined when invalid. Never throws, because custom scripts may write their own. */
 export function checkpointOrigin(uri: string, marker: string): CheckpointOrigin | undefined {
-  const fields = fieldsOf(marker);
-  const step = number(fields?.step);
-  if (!fields || step === null) return undefined;
-  const data = isFields(fields.data) ? fields.data : {};
+  const fields = parseJson(marker);
+  if (!isGroup(fields)) return undefined;
+  const step = number(fields.step);
+  if (step === null) return undefined;
+  const data = isGroup(fields.data) ? fields.data : {};
   return {
     uri: uri.endsWith('/') ? uri : `${uri}/`,
     runId: text(fields.runId),
@@ -36,37 +35,16 @@ export function checkpointOrigin(uri: string, marker: string): CheckpointOrigin 
   };
 }
 
-function fieldsOf(marker: string): Fields | undefined {
-  try {
-    const parsed: unknown = JSON.parse(marker);
-    return isFields(parsed) ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 /** A longer text is none of ours: the schema of a lineage has this limit. */
 const text = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' && value.length <= 4096 ? value : null;
 const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null);
 
 /** The fields of a timeline line that lineage uses. */
-interface Intended {
-  what: string;
-  text: string;
-  evidence: Record<string, unknown>;
-}
+type Intended = Omit<TimelineAnswer, 'at'>;
 
 interface LineageSources {
-  status: {
-    runId: string;
-    name: string;
-    team: string;
-    state: string;
-    timeline?: readonly Intended[];
-  };
+  status: Pick<LineageRun, 'runId' | 'name' | 'team' | 'state'> & { timeline?: readonly Intended[] };
   /** Not set by older launchers. */
   configuration?: RunConfiguration;
   /** Newest committed checkpoint of the run, or the requested one. */
@@ -208,10 +186,10 @@ export function lineageRows({
 const stepText = (source: string, step: number | null): string =>
   step === null || source.replace(/\/$/, '').endsWith(`step-${step}`) ? '' : ` at step ${step}`;
 
-/** The section with the origin of the run; empty when the launcher does not provide it. */
-export function lineageSections({ lineage }: RunReport): Section[] {
-  if (!lineage) return [];
-  const body = table({
+/** The origin of the run; undefined when the launcher does not provide it. */
+export const lineagePart = ({ lineage }: RunReport): Html | undefined =>
+  lineage &&
+  table({
     caption: 'Origin of the run: as the launcher knows it; the digest of its data from its newest complete checkpoint',
     columns: [
       { head: 'Part', kind: 'fixed' },
@@ -219,5 +197,3 @@ export function lineageSections({ lineage }: RunReport): Section[] {
     ],
     rows: lineageRows(lineage),
   });
-  return [{ id: 'lineage', title: 'Lineage', body }];
-}

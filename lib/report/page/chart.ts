@@ -42,21 +42,31 @@ export function plot({ x, y, series, ...props }: PlotProps): Html {
 }
 
 /** Renders a chart as static SVG without scripts. */
-export function chart(props: ChartProps): Html {
-  const draw = (size: 'wide' | 'narrow') => new Html(drawing(props, size));
-  return html`<figure>
-${draw('wide')}
-${draw('narrow')}
+export const chart = (props: ChartProps): Html => html`<figure>
+${new Html(drawing(props, 'wide'))}
+${new Html(drawing(props, 'narrow'))}
 </figure>
 `;
-}
 
+/**
+ * The chart library takes ids from a process-wide counter; these ids are stable and unique per chart. Its classes and styles for hovering
+ * are removed, because the page has no scripts.
+ */
 function drawing({ id, title, description, heights, option }: ChartProps, size: 'wide' | 'narrow'): string {
   const [width, height] = [WIDTHS[size], heights[size]];
   const canvas = init(null, null, { renderer: 'svg', ssr: true, width, height });
   try {
     canvas.setOption({ ...BASE, ...option(size === 'narrow') });
-    return labelled(canvas.renderToSVGString(), { name: `${id}-${size}`, size, title, description, width, height });
+    const name = `${id}-${size}`;
+    const open =
+      `<svg class="${size}" role="img" aria-labelledby="${name}-title ${name}-desc" viewBox="0 0 ${width} ${height}" xmlns="http://www.w3.org/2000/svg">` +
+      `<title id="${name}-title">${escapeHtml(title)}</title><desc id="${name}-desc">${escapeHtml(description)}</desc>`;
+    return canvas
+      .renderToSVGString()
+      .replace(/^<svg[^>]*>/, open)
+      .replace(/<style[^>]*>[\s\S]*?<\/style>/g, '')
+      .replace(/ (class="zr\d+-cls-\d+"|pointer-events="visible")/g, '')
+      .replace(/\bzr\d+-/g, `${name}-`);
   } finally {
     canvas.dispose();
   }
@@ -68,30 +78,6 @@ const BASE: EChartsCoreOption = {
   backgroundColor: 'transparent',
   textStyle: { fontFamily: 'sans-serif', color: color('ink') },
 };
-
-interface Label {
-  name: string;
-  size: string;
-  title: string;
-  description: string;
-  width: number;
-  height: number;
-}
-
-/**
- * The chart library takes ids from a process-wide counter; these ids are stable and unique per chart. Its classes and styles for hovering
- * are removed, because the page has no scripts.
- */
-function labelled(svg: string, { name, size, title, description, width, height }: Label): string {
-  const open =
-    `<svg class="${size}" role="img" aria-labelledby="${name}-title ${name}-desc" viewBox="0 0 ${width} ${height}" xmlns="http://www.w3.org/2000/svg">` +
-    `<title id="${name}-title">${escapeHtml(title)}</title><desc id="${name}-desc">${escapeHtml(description)}</desc>`;
-  return svg
-    .replace(/^<svg[^>]*>/, open)
-    .replace(/<style[^>]*>[\s\S]*?<\/style>/g, '')
-    .replace(/ (class="zr\d+-cls-\d+"|pointer-events="visible")/g, '')
-    .replace(/\bzr\d+-/g, `${name}-`);
-}
 
 /** Grid shared by all charts; `nameGap` leaves room for axis names. */
 export const grid = (isNarrow: boolean, overrides: Record<string, unknown> = {}) => ({

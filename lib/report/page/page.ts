@@ -14,6 +14,7 @@ export interface Section {
   /** Anchor; letters and hyphens. */
   id: string;
   title: string;
+  /** The section is left out without content. */
   body: Part;
 }
 
@@ -24,7 +25,8 @@ export const unknown = (what: string, why = ''): Html => html`<p class="unknown"
  * One self-contained page without scripts, external fonts or images. The content security policy in its head enforces this, even for names
  * that contain markup. It contains no character that changes the direction of text or is not visible.
  */
-export function page({ title, header, sections, footer }: PageProps): string {
+export function page({ title, header, sections: all, footer }: PageProps): string {
+  const sections = all.filter(({ body }) => body);
   const { text } = html`<!doctype html>
 <html lang="en">
 <head>

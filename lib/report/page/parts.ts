@@ -70,16 +70,10 @@ export const legend = (entries: readonly LegendEntry[]): Html =>
 export const word = (text: string, tone: string): Html =>
   html`<span class="word" style="--tone:${tone}">${text}</span>`;
 
-export interface StackPart {
-  name: string;
-  value: number;
-  color: string;
-}
-
 interface StackBarProps {
   title: string;
   description: string;
-  parts: readonly StackPart[];
+  parts: readonly { name: string; value: number; color: string }[];
   /** A line across the bar, such as the available amount, in the unit of the parts. */
   limit?: number;
 }

@@ -1,6 +1,7 @@
 import type { NearestPublished } from '../../core/planner/run/nearest-published';
 import type { RunPlan } from '../../core/planner/run/plan-run';
 import type { FoundAround } from '../../core/search/search-run';
+import { color } from '../page/style';
 
 /** The data of `slipway plan --html`. An undefined part was not computed, and the page says so. */
 export interface PlanReport {
@@ -19,6 +20,9 @@ export interface PlanReport {
   /** The nearest published run. @default - none is near */
   nearest?: NearestPublished;
 }
+
+/** Colours of the verdicts on memory. */
+export const TONES = { fits: color('good'), tight: color('warn'), oom: color('bad') } as const;
 
 /** The plan of the same run on another number of nodes. */
 export interface ScalingPoint {

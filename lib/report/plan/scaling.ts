@@ -1,16 +1,15 @@
 import { plot, STEPS } from '../page/chart';
 import { duration, number, roughUsd, short } from '../page/format';
-import { type Section, unknown } from '../page/page';
+import { unknown } from '../page/page';
 import { type Html, html, itemTable, type LegendEntry, legend, word } from '../page/parts';
 import { color } from '../page/style';
-import type { PlanReport, PlanSearch, ScalingPoint } from './plan-report';
+import { type PlanReport, type PlanSearch, type ScalingPoint, TONES } from './plan-report';
 
 /** Tokens per second per GPU by number of nodes: a flat line is perfect scaling. */
-export function scalingSection(report: PlanReport): Section {
-  const title = 'Scaling';
+export function scalingPart(report: PlanReport): Html {
   const points = [...(report.scaling ?? [])].sort((a, b) => a.nodes - b.nodes);
-  if (points.length < 2) return { id: 'scaling', title, body: unknown('The scaling curve was not computed') };
-  return { id: 'scaling', title, body: html`${scalingChart(report, points)}${note(points)}` };
+  if (points.length < 2) return unknown('The scaling curve was not computed');
+  return html`${scalingChart(report, points)}${note(points)}`;
 }
 
 function scalingChart(report: PlanReport, points: ScalingPoint[]): Html {
@@ -73,31 +72,27 @@ const marks = (tooLarge: readonly ScalingPoint[]) => ({
 });
 
 function note(points: readonly ScalingPoint[]): Html {
-  const [first, last] = [points[0], points[points.length - 1]];
+  const [first, last] = [points[0], points.at(-1)];
   const kept = (last?.tokensPerSecondPerGpu ?? 0) / (first?.tokensPerSecondPerGpu ?? 1);
   return html`<p class="note">${last?.nodes} nodes keep ${number(100 * kept, 1)} % of the speed per GPU that ${first?.nodes} node${first?.nodes === 1 ? ' has' : 's have'}; the global batch size is proportional to the number of nodes.</p>`;
 }
 
 type Candidate = PlanSearch['candidates'][number];
 
-const TONES = { fits: color('good'), tight: color('warn'), oom: color('bad') } as const;
 const SHOWN = 10;
 
 /** The layouts found by the search, in the terms of the run file. */
-export function searchSection(report: PlanReport): Section {
-  const title = 'Other layouts';
-  const { search } = report;
-  if (!search) return { id: 'search', title, body: unknown('No search was requested (--search)') };
-  const { candidates } = search;
+export function searchPart({ plan, search }: PlanReport): Html {
+  if (!search) return unknown('No search was requested (--search)');
+  const { candidates, considered, seconds } = search;
   const found =
     candidates.length === 0
       ? unknown('No layout fits under the constraints')
-      : candidateTable(report, candidates.slice(0, SHOWN));
-  const considered = html`<p class="note">${number(search.considered)} layouts considered in ${duration(search.seconds)}.</p>`;
-  return { id: 'search', title, body: html`${found}${considered}` };
+      : candidateTable(plan, candidates.slice(0, SHOWN));
+  return html`${found}<p class="note">${number(considered)} layouts considered in ${duration(seconds)}.</p>`;
 }
 
-const candidateTable = ({ plan }: PlanReport, candidates: readonly Candidate[]): Html =>
+const candidateTable = ({ hours }: PlanReport['plan'], candidates: readonly Candidate[]): Html =>
   itemTable({
     caption: 'Fastest layouts, as options of the run file; cost without failures',
     layout: 'cards',
@@ -112,7 +107,7 @@ const candidateTable = ({ plan }: PlanReport, candidates: readonly Candidate[]):
       { head: 'Step', kind: 'num', cell: (c) => duration(c.stepSeconds) },
       { head: 'Tokens/s per GPU', kind: 'num', cell: (c) => number(c.tokensPerSecondPerGpu) },
       {
-        head: plan.hours === null ? 'USD per 1,000 steps' : 'USD of the run',
+        head: hours === null ? 'USD per 1,000 steps' : 'USD of the run',
         kind: 'num',
         cell: (c) => roughUsd(c.usd),
       },

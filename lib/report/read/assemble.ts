@@ -69,12 +69,8 @@ type RunStatus = Pick<StatusAnswer, 'runId' | 'name' | 'team' | 'reason' | 'note
   Pick<StatusAnswer, 'committedStep' | 'step' | 'goodput' | 'spendUsd'> & { state: string; attempts: ReportedJob[] };
 type ReportedJob = Omit<StatusAnswer['attempts'][number], 'instanceCount' | 'gpuHours' | 'gpuUtilizationPercent'>;
 
-export interface JobFacts {
-  trainingJobName: string;
-  instances: { instanceType: string; count: number }[];
-  isSpot: boolean;
-  billableSeconds: number | null;
-}
+export type JobFacts = Pick<ReportAttempt, 'trainingJobName'> &
+  Required<Pick<ReportAttempt, 'instances' | 'isSpot' | 'billableSeconds'>>;
 
 export interface RunSources {
   status: RunStatus;

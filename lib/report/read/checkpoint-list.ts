@@ -34,14 +34,19 @@ export interface CheckpointSources {
 export function checkpointList({ saves, timeline, listed }: CheckpointSources): ReportCheckpoint[] {
   const found = new Map<number, ReportCheckpoint>();
   const removed = listed === undefined ? null : ('removed' as const);
-  for (const save of [...saves].sort((a, b) => a.at.localeCompare(b.at)))
-    found.set(save.step, { ...blank(save.step, removed), ...facts(save), savedAt: save.at });
+  for (const { at, ...save } of [...saves].sort((a, b) => a.at.localeCompare(b.at)))
+    found.set(save.step, { ...blank(save.step, removed), ...save, savedAt: at });
   for (const commit of commitsOf(timeline))
     if (isNews(found.get(commit.step), commit)) found.set(commit.step, { ...blank(commit.step, removed), ...commit });
-  for (const there of listed ?? []) {
+  for (const { isComplete, origin: _, ...there } of listed ?? []) {
     const before = found.get(there.step);
     const same = before?.attempt === there.attempt ? before : undefined;
-    found.set(there.step, { ...(same ?? blank(there.step, removed)), ...bucketFacts(there, same) });
+    found.set(there.step, {
+      ...(same ?? blank(there.step, removed)),
+      ...there,
+      savedAt: same?.savedAt ?? there.savedAt,
+      inBucket: isComplete ? 'complete' : 'incomplete',
+    });
   }
   return [...found.values()].sort((a, b) => a.step - b.step);
 }
@@ -59,13 +64,6 @@ const blank = (step: number, inBucket: ReportCheckpoint['inBucket']): ReportChec
   totalSeconds: null,
 });
 
-const facts = ({ attempt, uri, blockedSeconds, totalSeconds }: SaveLine) => ({
-  attempt,
-  uri,
-  blockedSeconds,
-  totalSeconds,
-});
-
 type Commit = Pick<ReportCheckpoint, 'step' | 'attempt' | 'uri' | 'savedAt'>;
 
 /** `checkpoint-committed` lines; their time is when the launcher observed the checkpoint. */
@@ -81,13 +79,3 @@ function commitsOf(timeline: readonly ReportEvent[]): Commit[] {
 /** Whether a commit is newer than the trainer's line, which is more precise for the same save. */
 const isNews = (before: ReportCheckpoint | undefined, commit: Commit): boolean =>
   before === undefined || (commit.attempt !== null && (before.attempt ?? 0) < commit.attempt);
-
-const bucketFacts = (there: ListedCheckpoint, same: ReportCheckpoint | undefined) => ({
-  attempt: there.attempt,
-  uri: there.uri,
-  savedAt: same?.savedAt ?? there.savedAt,
-  inBucket: there.isComplete ? ('complete' as const) : ('incomplete' as const),
-  objects: there.objects,
-  sizeBytes: there.sizeBytes,
-  worldSize: there.worldSize,
-});

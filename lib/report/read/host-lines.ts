@@ -1,3 +1,4 @@
+import { isGroup } from '../../core/config/formats/json';
 import type { ReportHost } from '../run/run-report';
 import { type LogLine, parseProgressLine } from './log-lines';
 
@@ -11,7 +12,7 @@ type Fields = Record<string, unknown>;
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value.slice(0, MAX_TEXT) : '');
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
+const fieldsOf = (value: unknown): Fields => (isGroup(value) ? value : {});
 
 /** The hosts of all attempts by what their logs say of them. */
 class Hosts {

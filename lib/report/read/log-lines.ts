@@ -1,11 +1,5 @@
-import type {
-  ReportEfa,
-  ReportEvaluation,
-  ReportGpus,
-  ReportGpuUse,
-  ReportSample,
-  ReportStep,
-} from '../run/run-report';
+import { isGroup, parseJson } from '../../core/config/formats/json';
+import type { ReportEvaluation, ReportGpus, ReportGpuUse, ReportSample, ReportStep } from '../run/run-report';
 
 /** A `gpus` line: GPU utilisation by host at one time. */
 export interface GpuLine {
@@ -17,20 +11,6 @@ export interface GpuLine {
 
 /** Maximum number of points in the chart: a driver reports one per minute, half a million per year. */
 const MAX_POINTS = 1000;
-
-const finite = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
-
-/** The hosts of a `gpus` line with valid values; the text comes from a container and is not trusted. */
-function gpuHosts(value: unknown): Record<string, ReportGpuUse> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
-  return Object.fromEntries(Object.entries(value).flatMap(([host, use]) => usable(host, use)));
-}
-
-function usable(host: string, value: unknown): [string, ReportGpuUse][] {
-  const { utilizationPercent, memoryGiB, totalGiB } = (value ?? {}) as Partial<Record<keyof ReportGpuUse, unknown>>;
-  if (!finite(memoryGiB) || !finite(totalGiB)) return [];
-  return [[host, { utilizationPercent: finite(utilizationPercent) ? utilizationPercent : null, memoryGiB, totalGiB }]];
-}
 
 /** Latest usage by host in the newest attempt that reported any; hosts without recent values keep their last one. */
 export function newestGpuUse(lines: readonly GpuLine[]): Record<string, ReportGpuUse> {
@@ -94,14 +74,10 @@ export interface LogLine {
 }
 
 /** A `checkpoint` line: printed by the trainer when the checkpoint is committed. */
-export interface SaveLine {
-  attempt: number;
-  at: string;
-  step: number;
-  uri: string | null;
-  blockedSeconds: number | null;
-  totalSeconds: number | null;
-}
+export type SaveLine = ReturnType<typeof saveOf>[number];
+/** The `efa` line of one attempt (contract: efa.json). */
+export type ReportEfa = Pick<EfaLine, 'attempt' | 'verdict' | 'evidence'> & Partial<EfaLine>;
+type EfaLine = ReturnType<typeof efaOf>;
 
 export interface Progress {
   steps: ReportStep[];
@@ -118,13 +94,8 @@ type Fields = Record<string, unknown>;
 
 /** Parses a progress line (`slipway {json}`); undefined for other lines. Never throws: the text is not trusted. */
 export function parseProgressLine(message: string): Fields | undefined {
-  if (!message.startsWith(PREFIX)) return undefined;
-  try {
-    const parsed = JSON.parse(message.slice(PREFIX.length - 1)) as Fields;
-    return typeof parsed.event === 'string' ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
+  const parsed = message.startsWith(PREFIX) ? parseJson(message.slice(PREFIX.length - 1)) : undefined;
+  return isGroup(parsed) && typeof parsed.event === 'string' ? parsed : undefined;
 }
 
 /** The data from the progress lines of all attempts, in chronological order. */
@@ -153,9 +124,15 @@ const numberOf = (value: unknown): number | undefined =>
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
+/** The hosts of a `gpus` line with valid values; the text comes from a container and is not trusted. */
 function gpusOf({ attempt, at }: LogLine, f: Fields): GpuLine[] {
-  const hosts = gpuHosts(f.hosts);
-  return Object.keys(hosts).length === 0 ? [] : [{ attempt, at, hosts }];
+  const uses = Object.entries(isGroup(f.hosts) ? f.hosts : {}).flatMap(([host, use]) => {
+    const given = isGroup(use) ? use : {};
+    const [memoryGiB, totalGiB] = [numberOf(given.memoryGiB), numberOf(given.totalGiB)];
+    if (memoryGiB === undefined || totalGiB === undefined) return [];
+    return [[host, { utilizationPercent: numberOf(given.utilizationPercent) ?? null, memoryGiB, totalGiB }] as const];
+  });
+  return uses.length === 0 ? [] : [{ attempt, at, hosts: Object.fromEntries(uses) }];
 }
 
 function stepOf({ attempt, at }: LogLine, f: Fields): ReportStep[] {
@@ -182,7 +159,7 @@ function expertLoadOf(value: unknown): ReportStep['expertLoad'] {
   return { most, layer: loads.indexOf(most), mean: loads.reduce((sum, load) => sum + load, 0) / loads.length };
 }
 
-function saveOf({ attempt, at }: LogLine, f: Fields): SaveLine[] {
+function saveOf({ attempt, at }: LogLine, f: Fields) {
   const step = numberOf(f.step);
   if (step === undefined) return [];
   const [blockedSeconds, totalSeconds] = [numberOf(f.secondsBlocked) ?? null, numberOf(f.secondsTotal) ?? null];
@@ -203,7 +180,7 @@ function evaluationOf({ attempt, at }: LogLine, f: Fields): ReportEvaluation[] {
   return step === undefined || loss === undefined ? [] : [{ attempt, at, step, loss }];
 }
 
-const efaOf = ({ attempt }: LogLine, f: Fields): ReportEfa => ({
+const efaOf = ({ attempt }: LogLine, f: Fields) => ({
   attempt,
   verdict: textOf(f.verdict) ?? 'unknown',
   devices: numberOf(f.devices),
@@ -215,7 +192,9 @@ const efaOf = ({ attempt }: LogLine, f: Fields): ReportEfa => ({
   nccl: textOf(f.nccl) ?? null,
   busBandwidthGBps: numberOf(f.busBandwidthGBps) ?? null,
   expectedGBps: numberOf(f.expectedGBps) ?? null,
+  /** Number of hosts by verdict; absent in the lines of older drivers. */
   hosts: countsOf(f.hosts),
+  /** Hosts with a slower verdict than the fastest host, at most 20. */
   slowerHosts: textsOf(f.slowerHosts),
   evidence: textsOf(f.evidence),
 });
@@ -224,6 +203,8 @@ const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((text) => typeof text === 'string') : [];
 
 function countsOf(value: unknown): Record<string, number> | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  return Object.fromEntries(Object.entries(value).filter(([, count]) => typeof count === 'number'));
+  if (!isGroup(value)) return undefined;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([verdict, count]) => (typeof count === 'number' ? [[verdict, count]] : [])),
+  );
 }

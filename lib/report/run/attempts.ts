@@ -1,27 +1,25 @@
 import { jobConsoleUrl } from '../../core/catalog/regions';
-import { chart, grid, xAxis } from '../page/chart';
+import { chart, grid, TIME, xAxis } from '../page/chart';
 import { duration, number, time, UNKNOWN } from '../page/format';
-import { type Section, unknown } from '../page/page';
+import { unknown } from '../page/page';
 import { type Html, html, itemTable, legend, word } from '../page/parts';
 import { color } from '../page/style';
 import type { ReportAttempt, RunReport } from './run-report';
 
-const WAITING = { name: 'waiting and starting', color: color('wait') };
-const OUTCOMES: readonly { status: string; name: string; color: string }[] = [
-  { status: 'Completed', name: 'completed', color: color('good') },
-  { status: 'Failed', name: 'failed', color: color('bad') },
-  { status: 'Stopped', name: 'stopped', color: color('warn') },
-  { status: '', name: 'running', color: color('c1') },
-];
-const RUNNING = { name: 'running', color: color('c1') };
+const WAITING = { text: 'waiting and starting', color: color('wait') };
+const RUNNING = { text: 'running', color: color('c1') };
+const ENDED: Readonly<Record<string, typeof RUNNING>> = {
+  Completed: { text: 'completed', color: color('good') },
+  Failed: { text: 'failed', color: color('bad') },
+  Stopped: { text: 'stopped', color: color('warn') },
+};
 
-const outcomeOf = (attempt: ReportAttempt) => OUTCOMES.find((o) => o.status === attempt.status) ?? RUNNING;
+const outcomeOf = ({ status }: ReportAttempt) => ENDED[status] ?? RUNNING;
 
 /** Times at which each attempt waited, trained and ended, and at which its checkpoints were committed. */
-export function attemptsSection(report: RunReport): Section {
-  const title = 'Attempts';
-  if (report.attempts.length === 0) return { id: 'attempts', title, body: unknown('There is no attempt yet') };
-  return { id: 'attempts', title, body: html`${timelineChart(report)}${attemptsTable(report)}` };
+export function attemptsPart(report: RunReport): Html {
+  if (report.attempts.length === 0) return unknown('There is no attempt yet');
+  return html`${timelineChart(report)}${attemptsTable(report)}`;
 }
 
 interface Bar {
@@ -35,11 +33,12 @@ function barsOf(attempts: readonly ReportAttempt[], readAt: string): Bar[] {
   return attempts.flatMap((attempt, row) => {
     const end = Date.parse(attempt.endedAt ?? readAt);
     const began = attempt.startedAt === null ? end : Date.parse(attempt.startedAt);
-    const bars: Bar[] = [];
-    if (attempt.intendedAt !== null && Date.parse(attempt.intendedAt) < began)
-      bars.push({ row, from: Date.parse(attempt.intendedAt), to: began, color: WAITING.color });
-    if (began < end) bars.push({ row, from: began, to: end, color: outcomeOf(attempt).color });
-    return bars;
+    const intended = attempt.intendedAt === null ? began : Date.parse(attempt.intendedAt);
+    const bars = [
+      { row, from: intended, to: began, color: WAITING.color },
+      { row, from: began, to: end, color: outcomeOf(attempt).color },
+    ];
+    return bars.filter(({ from, to }) => from < to);
   });
 }
 
@@ -51,10 +50,10 @@ function timelineChart(report: RunReport): Html | undefined {
     return savedAt === null || row < 0 ? [] : [[Date.parse(savedAt), row]];
   });
   const height = 64 + 30 * report.attempts.length;
-  const shown = new Set(report.attempts.map((a) => outcomeOf(a).name));
+  const shown = new Set(report.attempts.map(outcomeOf));
   return html`${legend([
-    { text: WAITING.name, color: WAITING.color },
-    ...OUTCOMES.filter((o) => shown.has(o.name)).map((o) => ({ text: o.name, color: o.color })),
+    WAITING,
+    ...[...Object.values(ENDED), RUNNING].filter((outcome) => shown.has(outcome)),
     ...(marks.length > 0 ? [{ text: 'checkpoint committed', color: color('ink'), drawn: 'mark' as const }] : []),
   ])}${chart({
     id: 'attempts-chart',
@@ -68,7 +67,7 @@ function timelineChart(report: RunReport): Html | undefined {
 function timelineOption(attempts: readonly ReportAttempt[], bars: Bar[], marks: number[][], isNarrow: boolean) {
   return {
     grid: grid(isNarrow, { left: isNarrow ? 32 : 84, top: 8 }),
-    xAxis: xAxis({ name: 'UTC', type: 'time', isNarrow, min: 'dataMin', max: 'dataMax' }),
+    xAxis: xAxis({ ...TIME, isNarrow }),
     yAxis: {
       type: 'category',
       inverse: true,
@@ -114,7 +113,7 @@ function barShape(bar: Bar | undefined, api: BarApi) {
 }
 
 const sentence = (a: ReportAttempt): string =>
-  `Attempt ${a.number} ${outcomeOf(a).name}${a.firstStep === null ? '' : `, steps ${stepsOf(a)}`}`;
+  `Attempt ${a.number} ${outcomeOf(a).text}${a.firstStep === null ? '' : `, steps ${stepsOf(a)}`}`;
 
 const stepsOf = ({ firstStep, lastStep }: ReportAttempt): string =>
   firstStep === null ? UNKNOWN : `${number(firstStep)}–${number(lastStep)}`;

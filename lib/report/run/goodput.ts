@@ -1,11 +1,11 @@
 import { acceleratorCount } from '../../core/catalog/instances/instances';
-import { CAUSES, type Cause, type Ledger } from '../../core/lifecycle/ledger';
+import type { Cause, Ledger } from '../../core/lifecycle/ledger';
 import { plot, TIME } from '../page/chart';
 import { duration, number, percent, precise, short } from '../page/format';
-import { type Section, unknown } from '../page/page';
-import { type Html, html, legend, stackBar, swatch, table } from '../page/parts';
+import { unknown } from '../page/page';
+import { type Html, html, itemTable, legend, stackBar, swatch } from '../page/parts';
 import { color } from '../page/style';
-import { median, type ReportMemory, type ReportStep, type RunReport } from './run-report';
+import { median, type ReportStep, type RunReport } from './run-report';
 import { attemptLegend, attemptLine, byAttempt } from './training';
 
 /** Kept work is green, the cost of failures is red, waiting is grey, and the rest is necessary overhead. */
@@ -28,23 +28,32 @@ const TEXTS: Readonly<Record<Cause, { name: string; color: string; meaning: stri
 };
 
 /** Breakdown of the run's time by cause. */
-export function goodputSection(report: RunReport): Section {
-  const title = 'Goodput';
-  const { ledger } = report;
-  if (!ledger) return { id: 'goodput', title, body: unknown('The timeline was not read', report.missing.timeline) };
-  const causes = (Object.keys(TEXTS) as Cause[]).filter((c) => CAUSES.includes(c) && ledger.seconds[c] > 0);
-  if (causes.length === 0) return { id: 'goodput', title, body: unknown('Nothing is recorded yet') };
-  return {
-    id: 'goodput',
-    title,
-    body: html`${headline(ledger)}${bar(ledger, causes)}${ledgerTable(ledger, causes)}${restarts(ledger)}`,
-  };
+export function goodputPart({ ledger, missing }: RunReport): Html {
+  if (!ledger) return unknown('The timeline was not read', missing.timeline);
+  const { goodput, seconds, totalSeconds } = ledger;
+  const parts = (Object.keys(TEXTS) as Cause[])
+    .map((cause) => ({ ...TEXTS[cause], value: seconds[cause] }))
+    .filter(({ value }) => value > 0);
+  if (parts.length === 0) return unknown('Nothing is recorded yet');
+  return html`${
+    goodput !== null &&
+    html`<p>${percent(goodput)} of the time since the first job was created was spent in steps that were kept.</p>`
+  }${stackBar({
+    title: 'Goodput ledger',
+    description: parts.map(({ name, value }) => `${name}: ${duration(value)}`).join('. '),
+    parts,
+  })}${itemTable({
+    caption:
+      'Every second is assigned to one cause, with the resolution of the launcher’s observations: at events and every few minutes',
+    items: parts,
+    columns: [
+      { head: 'Cause', cell: (part) => html`${swatch(part.color)}${part.name}<small>${part.meaning}</small>` },
+      { head: 'Time', kind: 'num', cell: ({ value }) => duration(value) },
+      { head: 'Share', kind: 'num', cell: ({ value }) => percent(value / totalSeconds) },
+    ],
+    foot: ['all', duration(totalSeconds), ''],
+  })}${restarts(ledger)}`;
 }
-
-const headline = ({ goodput }: Ledger): Html | undefined =>
-  goodput === null
-    ? undefined
-    : html`<p>${percent(goodput)} of the time since the first job was created was spent in steps that were kept.</p>`;
 
 /** What restarts in place have cost, by phase. */
 const restarts = ({ restartSeconds }: Ledger): Html | undefined =>
@@ -53,37 +62,12 @@ const restarts = ({ restartSeconds }: Ledger): Html | undefined =>
     .map(([phase, seconds]) => `${phase} ${duration(seconds)}`)
     .join(', ')}.</p>`;
 
-const bar = (ledger: Ledger, causes: readonly Cause[]): Html =>
-  stackBar({
-    title: 'Goodput ledger',
-    description: causes.map((c) => `${TEXTS[c].name}: ${duration(ledger.seconds[c])}`).join('. '),
-    parts: causes.map((c) => ({ name: TEXTS[c].name, value: ledger.seconds[c], color: TEXTS[c].color })),
-  });
-
-const ledgerTable = (ledger: Ledger, causes: readonly Cause[]): Html =>
-  table({
-    caption:
-      'Every second is assigned to one cause, with the resolution of the launcher’s observations: at events and every few minutes',
-    columns: [{ head: 'Cause' }, { head: 'Time', kind: 'num' }, { head: 'Share', kind: 'num' }],
-    rows: causes.map((c) => [
-      html`${swatch(TEXTS[c].color)}${TEXTS[c].name}<small>${TEXTS[c].meaning}</small>`,
-      duration(ledger.seconds[c]),
-      percent(ledger.seconds[c] / ledger.totalSeconds),
-    ]),
-    foot: ['all', duration(ledger.totalSeconds), ''],
-  });
-
 /** Tokens per second over time: in gaps, nothing was trained. */
-export function throughputSection(report: RunReport): Section {
-  const title = 'Throughput';
-  if (!report.steps) return { id: 'throughput', title, body: unknown('Throughput was not read', report.missing.steps) };
+export function throughputPart(report: RunReport): Html {
+  if (!report.steps) return unknown('Throughput was not read', report.missing.steps);
   const seen = report.steps.filter((s) => s.tokensPerSecondPerGpu !== undefined);
-  if (seen.length === 0) return { id: 'throughput', title, body: unknown('No step has reported its throughput') };
-  return {
-    id: 'throughput',
-    title,
-    body: html`${throughputChart(report, seen)}${medians(report, seen)}${planned(report)}`,
-  };
+  if (seen.length === 0) return unknown('No step has reported its throughput');
+  return html`${throughputChart(report, seen)}${medians(report, seen)}${planned(report)}`;
 }
 
 /** For CPU jobs, throughput is per process, as in the trainer. */
@@ -97,13 +81,13 @@ function throughputChart(report: RunReport, seen: readonly ReportStep[]): Html {
   return html`${legend(attemptLegend(groups))}${plot({
     id: 'throughput-chart',
     title: `Tokens per second per ${unitOf(report)} over time`,
-    description: [...groups]
+    description: groups
       .map(([attempt, steps]) => `Attempt ${attempt}: median ${precise(median(steps.map(rateOf)))}`)
       .join('. '),
     heights: { wide: 280, narrow: 250 },
     x: TIME,
     y: { name: `tokens/s per ${unitOf(report)}`, min: 0, axisLabel: { formatter: short } },
-    series: [...groups].map(([attempt, steps]) =>
+    series: groups.map(([attempt, steps]) =>
       attemptLine(
         attempt,
         steps.map((s) => [Date.parse(s.at), rateOf(s)]),
@@ -113,8 +97,8 @@ function throughputChart(report: RunReport, seen: readonly ReportStep[]): Html {
 }
 
 /** The planned throughput next to the measured one. */
-function planned({ speed }: RunReport): Html {
-  if (!speed) return html``;
+function planned({ speed }: RunReport): Html | undefined {
+  if (!speed) return undefined;
   const { planned: plan, interval80, measured, memory } = speed;
   const [low, high] = interval80;
   const difference = measured === null ? undefined : measured / plan - 1;
@@ -122,18 +106,13 @@ function planned({ speed }: RunReport): Html {
     difference === undefined
       ? 'too few steps to compare'
       : `measured ${precise(measured)}, ${percent(Math.abs(difference))} ${difference < 0 ? 'slower' : 'faster'} than planned`;
-  return html`<p class="note">Planned ${precise(plan)} tokens/s per GPU (80 % interval ${precise(low)} to ${precise(high)}); ${beside}.${memory && plannedMemory(memory)}</p>`;
-}
-
-function plannedMemory({ state, rest, measured }: ReportMemory): Html {
-  const beside = measured === null ? '' : `, measured ${number(measured, 1)}`;
-  return html` Planned ${number(state + rest, 1)} GiB of GPU memory${beside}.`;
+  return html`<p class="note">Planned ${precise(plan)} tokens/s per GPU (80 % interval ${precise(low)} to ${precise(high)}); ${beside}.${memory && ` Planned ${number(memory.state + memory.rest, 1)} GiB of GPU memory${memory.measured === null ? '' : `, measured ${number(memory.measured, 1)}`}.`}</p>`;
 }
 
 const rateOf = (step: ReportStep): number => step.tokensPerSecondPerGpu ?? 0;
 
 function medians(report: RunReport, seen: readonly ReportStep[]): Html {
-  const mfus = seen.flatMap((s) => (s.mfu === undefined ? [] : [s.mfu]));
+  const mfus = seen.flatMap(({ mfu }) => mfu ?? []);
   const mfu = mfus.length > 0 ? `, model FLOPs utilisation ${percent(median(mfus))}` : '';
   return html`<p class="note">Median ${precise(median(seen.map(rateOf)))} tokens/s per ${unitOf(report)}${mfu}, over ${number(seen.length)} reported steps.</p>`;
 }

@@ -1,45 +1,43 @@
 import { plot, TIME } from '../page/chart';
 import { number, percent, UNKNOWN } from '../page/format';
-import { type Section, unknown } from '../page/page';
+import { unknown } from '../page/page';
 import { type Html, html, itemTable, legend, word } from '../page/parts';
 import { color } from '../page/style';
-import { leastBusyFirst } from '../read/log-lines';
-import type { ReportEfa, ReportGpus, RunReport } from './run-report';
-import { attemptLegend, attemptLine } from './training';
+import { leastBusyFirst, type ReportEfa } from '../read/log-lines';
+import type { ReportGpus, RunReport } from './run-report';
+import { attemptLegend, attemptLine, byAttempt } from './training';
 
 /** Maximum number of hosts in the table: those with the lowest utilisation. */
 const MAX_ROWS = 16;
 
-/** GPU utilisation over time and by host; no section when no host has reported it. */
-export const gpusSections = ({ gpus }: RunReport): Section[] =>
-  gpus === undefined ? [] : [{ id: 'gpus', title: 'GPUs', body: html`${useChart(gpus)}${byHost(gpus)}` }];
+/** GPU utilisation over time and by host; undefined when no host has reported it. */
+export const gpusPart = ({ gpus }: RunReport): Html | undefined => gpus && html`${useChart(gpus)}${byHost(gpus)}`;
 
 function useChart({ overTime }: ReportGpus): Html {
-  const groups = new Map<number, number[][]>();
-  for (const { attempt, at, utilizationPercent } of overTime) {
-    if (utilizationPercent === null) continue;
-    const points = groups.get(attempt) ?? [];
-    groups.set(attempt, points);
-    points.push([Date.parse(at), utilizationPercent]);
-  }
-  if (groups.size === 0) return html`<p class="note">No GPU has reported its utilisation.</p>`;
+  const groups = byAttempt(
+    overTime.flatMap(({ attempt, at, utilizationPercent: use }) =>
+      use === null ? [] : [{ attempt, point: [Date.parse(at), use] }],
+    ),
+  );
+  if (groups.length === 0) return html`<p class="note">No GPU has reported its utilisation.</p>`;
   return html`${legend(attemptLegend(groups))}${plot({
     id: 'gpus-chart',
     title: 'GPU utilisation over time, mean over the hosts',
-    description: [...groups].map(([attempt, points]) => `Attempt ${attempt}: ${points.length} points`).join('. '),
+    description: groups.map(([attempt, points]) => `Attempt ${attempt}: ${points.length} points`).join('. '),
     heights: { wide: 240, narrow: 220 },
     x: TIME,
     y: { name: 'percent', min: 0, max: 100, interval: 25 },
-    series: [...groups].map(([attempt, points]) => attemptLine(attempt, points)),
+    series: groups.map(([attempt, points]) =>
+      attemptLine(
+        attempt,
+        points.map(({ point }) => point),
+      ),
+    ),
   })}`;
 }
 
 function byHost({ hosts }: ReportGpus): Html {
   const least = [...hosts].sort(leastBusyFirst);
-  const rest =
-    hosts.length > MAX_ROWS
-      ? html`<p class="note">The ${number(MAX_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`
-      : '';
   return html`${itemTable({
     caption: 'GPUs by host: mean utilisation, and peak memory of the GPU with the highest usage',
     items: least.slice(0, MAX_ROWS),
@@ -57,16 +55,10 @@ function byHost({ hosts }: ReportGpus): Html {
       },
     ],
     layout: 'slim',
-  })}${rest}`;
+  })}${hosts.length > MAX_ROWS && html`<p class="note">The ${number(MAX_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`}`;
 }
 
-interface Verdict {
-  text: string;
-  meaning: string;
-  color: string;
-}
-
-const VERDICTS: Readonly<Record<string, Verdict>> = {
+const VERDICTS: Readonly<Record<string, { text: string; meaning: string; color: string }>> = {
   'efa+gdr': { text: 'EFA with GPUDirect RDMA', meaning: 'traffic went GPU to GPU over EFA', color: color('good') },
   efa: { text: 'EFA without GPUDirect', meaning: 'traffic went over EFA through host memory', color: color('warn') },
   sockets: { text: 'TCP sockets', meaning: 'EFA did not carry the traffic', color: color('bad') },
@@ -75,17 +67,11 @@ const VERDICTS: Readonly<Record<string, Verdict>> = {
 };
 
 /** Whether EFA carried the traffic, according to NCCL's log lines. */
-export function efaSection(report: RunReport): Section {
-  const title = 'EFA';
-  const { efa } = report;
-  if (!efa) return { id: 'efa', title, body: unknown('The verdict was not read', report.missing.efa) };
+export function efaPart({ efa, missing }: RunReport): Html {
+  if (!efa) return unknown('The verdict was not read', missing.efa);
   if (efa.length === 0)
-    return {
-      id: 'efa',
-      title,
-      body: unknown('No attempt has reported a verdict (it is reported with the first step, and never with efa: off)'),
-    };
-  return { id: 'efa', title, body: html`${efaTable(efa)}${efa.map(evidence)}` };
+    return unknown('No attempt has reported a verdict (it is reported with the first step, and never with efa: off)');
+  return html`${efaTable(efa)}${efa.map(evidence)}`;
 }
 
 const efaTable = (efa: readonly ReportEfa[]): Html =>

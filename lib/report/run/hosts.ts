@@ -1,6 +1,5 @@
 import { duration, number, time } from '../page/format';
-import type { Section } from '../page/page';
-import { html, itemTable } from '../page/parts';
+import { type Html, html, itemTable } from '../page/parts';
 import type { ReportHost, RunReport } from './run-report';
 
 const CHECK = { passed: 'passed', reported: 'passed, with findings', refused: 'refused' } as const;
@@ -24,11 +23,10 @@ export function supportCase(report: Pick<RunReport, 'region' | 'attempts'>, host
   ].join('\n');
 }
 
-/** Hosts with findings, failures or restarts, and the text of a support case for each broken one; no section when there is none. */
-export function hostsSections(report: RunReport): Section[] {
-  const hosts = report.hosts ?? [];
-  const shown = hosts.filter(({ events, restarts }) => events.length > 0 || restarts > 0);
-  if (shown.length === 0) return [];
+/** Hosts with findings, failures or restarts, and the text of a support case for each broken one; undefined when there is none. */
+export function hostsPart(report: RunReport): Html | undefined {
+  const shown = (report.hosts ?? []).filter(({ events, restarts }) => events.length > 0 || restarts > 0);
+  if (shown.length === 0) return undefined;
   const cases = shown.filter(isBroken).map((host) => supportCase(report, host));
   const overview = itemTable({
     caption: 'Hosts with findings or failures, and the time of the restarts that they caused',
@@ -47,7 +45,6 @@ export function hostsSections(report: RunReport): Section[] {
     ],
     layout: 'cards',
   });
-  const support =
-    cases.length > 0 ? html`<p>Text for a support case:</p>${cases.map((text) => html`<pre>${text}</pre>`)}` : '';
-  return [{ id: 'hosts', title: 'Hosts', body: html`${overview}${support}` }];
+  if (cases.length === 0) return overview;
+  return html`${overview}<p>Text for a support case:</p>${cases.map((text) => html`<pre>${text}</pre>`)}`;
 }

@@ -1,6 +1,7 @@
 import type { Printed, TimelineAnswer } from '../../core/contracts/answers';
 import type { Ledger } from '../../core/lifecycle/ledger';
 import type { LineageRun } from '../lineage/lineage';
+import type { ReportEfa } from '../read/log-lines';
 
 /**
  * All data about one run: the output of `slipway report --json` and the source of its page. An undefined part could not be read; `missing`
@@ -212,24 +213,11 @@ export interface ReportCost {
   totalUsd: number | null;
 }
 
-/** The `efa` line of one attempt (contract: efa.json). */
-export interface ReportEfa {
-  attempt: number;
-  verdict: string;
-  devices?: number;
-  interfaces?: number | null;
-  expectedInterfaces?: number | null;
-  provider?: string | null;
-  plugin?: string | null;
-  libfabric?: string | null;
-  nccl?: string | null;
-  busBandwidthGBps?: number | null;
-  expectedGBps?: number | null;
-  /** Number of hosts by verdict; absent in the lines of older drivers. */
-  hosts?: Record<string, number>;
-  /** Hosts with a slower verdict than the fastest host, at most 20. */
-  slowerHosts?: string[];
-  evidence: string[];
+/** At most `most` items, evenly distributed, including the first and the last. */
+export function spread<Item>(all: readonly Item[], most: number): readonly Item[] {
+  if (all.length <= most) return all;
+  const places = Array.from({ length: most }, (_, i) => Math.round((i * (all.length - 1)) / (most - 1)));
+  return all.filter((_, i) => places.includes(i));
 }
 
 export function median(values: readonly number[]): number {

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { duration, number, percent, precise, time, UNKNOWN, usd } from '../page/format';
-import { type Section, unknown } from '../page/page';
+import { unknown } from '../page/page';
 import { type Html, html, itemTable, type Tile, table, tiles, word } from '../page/parts';
 import { color } from '../page/style';
 import type { RunReport } from './run-report';
@@ -37,13 +37,9 @@ function summaryTiles(report: RunReport): Tile[] {
 }
 
 function lossTile({ steps }: RunReport): Tile {
-  const losses = steps?.flatMap((s) => (s.loss === undefined ? [] : [s.loss])) ?? [];
-  const [first, last] = [losses[0], losses[losses.length - 1]];
-  return {
-    name: 'Loss',
-    value: precise(last),
-    note: first === undefined ? 'not reported' : html`from ${precise(first)}`,
-  };
+  const losses = steps?.flatMap(({ loss }) => loss ?? []) ?? [];
+  const note = losses.length === 0 ? 'not reported' : `from ${precise(losses[0])}`;
+  return { name: 'Loss', value: precise(losses.at(-1)), note };
 }
 
 function costTile({ cost, spendUsd }: RunReport): Tile {
@@ -55,8 +51,7 @@ function costTile({ cost, spendUsd }: RunReport): Tile {
 function elapsedSeconds({ attempts, timeline, readAt }: RunReport): number | null {
   const from = timeline?.[0]?.at ?? attempts[0]?.intendedAt ?? attempts[0]?.startedAt;
   if (!from) return null;
-  const last = attempts[attempts.length - 1];
-  return (Date.parse(last?.endedAt ?? readAt) - Date.parse(from)) / 1000;
+  return (Date.parse(attempts.at(-1)?.endedAt ?? readAt) - Date.parse(from)) / 1000;
 }
 
 /** Where the values lie that people ask for first. */
@@ -72,9 +67,9 @@ const FIRST: Readonly<Record<string, readonly string[]>> = {
   Library: ['distribution', 'library'],
 };
 
-/** What was launched; nothing when the launcher does not say. */
-export function launchSections({ launch }: RunReport): Section[] {
-  if (!launch) return [];
+/** What was launched; undefined when the launcher does not say. */
+export function launchPart({ launch }: RunReport): Html | undefined {
+  if (!launch) return undefined;
   const { note, tags, spec } = launch;
   const rows = [
     ...(note ? [['Note', note]] : []),
@@ -84,7 +79,7 @@ export function launchSections({ launch }: RunReport): Section[] {
     }),
     ...Object.entries(tags).map(([name, value]) => [`Tag ${name}`, value]),
   ];
-  const body = html`${table({
+  return html`${table({
     caption: 'What was launched',
     layout: 'slim',
     columns: [
@@ -93,50 +88,37 @@ export function launchSections({ launch }: RunReport): Section[] {
     ],
     rows,
   })}<details><summary>The run file with its overrides and defaults</summary><pre>${stringify(spec, { lineWidth: 0 })}</pre></details>`;
-  return [{ id: 'launch', title: 'Configuration', body }];
 }
 
 /** All decisions of the launcher, collapsed. */
-export function decisionsSection(report: RunReport): Section {
-  const title = 'Decisions';
-  const { timeline } = report;
-  if (!timeline) return { id: 'decisions', title, body: unknown('The timeline was not read', report.missing.timeline) };
-  if (timeline.length === 0) return { id: 'decisions', title, body: unknown('There are no decisions yet') };
-  return {
-    id: 'decisions',
-    title,
-    body: html`<details><summary>${timeline.length} lines: decisions and observations with their evidence</summary>${itemTable(
-      {
-        caption: 'Timeline of the run; times in UTC',
-        items: timeline,
-        columns: [
-          { head: 'Time', kind: 'fixed', cell: (e) => time(e.at) },
-          { head: 'What', kind: 'fixed', cell: (e) => e.what },
-          { head: 'Description', kind: 'long', cell: (e) => e.text },
-          { head: 'Evidence', kind: 'long', cell: (e) => evidenceText(e.evidence) },
-        ],
-      },
-    )}</details>`,
-  };
+export function decisionsPart({ timeline, missing }: RunReport): Html {
+  if (!timeline) return unknown('The timeline was not read', missing.timeline);
+  if (timeline.length === 0) return unknown('There are no decisions yet');
+  return html`<details><summary>${timeline.length} lines: decisions and observations with their evidence</summary>${itemTable(
+    {
+      caption: 'Timeline of the run; times in UTC',
+      items: timeline,
+      columns: [
+        { head: 'Time', kind: 'fixed', cell: (e) => time(e.at) },
+        { head: 'What', kind: 'fixed', cell: (e) => e.what },
+        { head: 'Description', kind: 'long', cell: (e) => e.text },
+        { head: 'Evidence', kind: 'long', cell: (e) => evidenceText(e.evidence) },
+      ],
+    },
+  )}</details>`;
 }
 
 const evidenceText = (evidence: Record<string, unknown>) =>
   Object.keys(evidence).length === 0 ? '' : html`<code>${JSON.stringify(evidence)}</code>`;
 
-/** The first error and what to do next; nothing for a run that did not fail. */
-export function failureSections({ failure }: RunReport): Section[] {
-  if (!failure) return [];
+/** The first error and what to do next; undefined for a run that did not fail. */
+export function failurePart({ failure }: RunReport): Html | undefined {
+  if (!failure) return undefined;
   const { attempt, host, lines, runbook, commands } = failure;
   const shown =
     lines.length > 0
       ? html`<p>Attempt ${attempt}${host && html`, host ${host}`}: the first error, with the lines around it.</p>
 <pre>${lines.join('\n')}</pre>`
       : html`<p>Attempt ${attempt}: no line of the log looks like an error, or the log could not be read.</p>`;
-  return [
-    {
-      id: 'failure',
-      title: 'First error',
-      body: html`${shown}<p>What to do: <code>${runbook}</code></p><pre>${commands.join('\n')}</pre>`,
-    },
-  ];
+  return html`${shown}<p>What to do: <code>${runbook}</code></p><pre>${commands.join('\n')}</pre>`;
 }

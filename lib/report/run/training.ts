@@ -1,56 +1,55 @@
 import { plot, STEPS } from '../page/chart';
 import { number, precise, short } from '../page/format';
-import { type Section, unknown } from '../page/page';
+import { unknown } from '../page/page';
 import { type Html, html, type LegendEntry, legend, table } from '../page/parts';
 import { color, seriesColor } from '../page/style';
-import type { ReportSample, ReportStep, RunReport } from './run-report';
+import { type ReportSample, type ReportStep, type RunReport, spread } from './run-report';
 
 /** Loss over steps, one colour per attempt, so that it is visible where a resumed attempt continues. */
-export function lossSection(report: RunReport): Section {
-  const title = 'Loss';
-  if (!report.steps) return { id: 'loss', title, body: unknown('Losses were not read', report.missing.steps) };
+export function lossPart(report: RunReport): Html {
+  if (!report.steps) return unknown('Losses were not read', report.missing.steps);
   const seen = report.steps.filter((s) => s.loss !== undefined);
-  if (seen.length === 0) return { id: 'loss', title, body: unknown('No step has reported a loss') };
-  return { id: 'loss', title, body: lossChart(report, seen) };
+  return seen.length === 0 ? unknown('No step has reported a loss') : lossChart(report, seen);
 }
 
-export function byAttempt(steps: readonly ReportStep[]): Map<number, ReportStep[]> {
-  const groups = new Map<number, ReportStep[]>();
-  for (const step of steps) {
-    const group = groups.get(step.attempt);
-    if (group) group.push(step);
-    else groups.set(step.attempt, [step]);
+/** The items of each attempt, by its number. */
+export function byAttempt<Item extends { attempt: number }>(items: readonly Item[]): [number, Item[]][] {
+  const groups = new Map<number, Item[]>();
+  for (const item of items) {
+    const group = groups.get(item.attempt) ?? [];
+    groups.set(item.attempt, group);
+    group.push(item);
   }
-  return new Map([...groups].sort(([a], [b]) => a - b));
+  return [...groups].sort(([a], [b]) => a - b);
 }
 
 /** Attempts keep their colour over all charts of the page. */
-export const attemptLegend = (groups: ReadonlyMap<number, unknown>): LegendEntry[] =>
-  [...groups.keys()].map((attempt) => ({ text: `attempt ${attempt}`, color: seriesColor(attempt - 1) }));
+export const attemptLegend = (groups: readonly (readonly [number, unknown])[]): LegendEntry[] =>
+  groups.map(([attempt]) => ({ text: `attempt ${attempt}`, color: seriesColor(attempt - 1) }));
 
 function lossChart(report: RunReport, seen: readonly ReportStep[]): Html {
   const groups = byAttempt(seen);
-  const from = Math.min(...[...groups.values()].map((steps) => steps[0]?.step ?? 0));
+  const from = Math.min(...groups.map(([, steps]) => steps[0]?.step ?? 0));
   const commits = [...new Set((report.checkpoints ?? []).map((c) => c.step))].filter((step) => step >= from);
   const mark: LegendEntry[] =
     commits.length > 0 ? [{ text: 'committed checkpoint', color: color('muted'), drawn: 'line' }] : [];
   const breaks: LegendEntry[] =
-    groups.size > 1
+    groups.length > 1
       ? [{ text: 'last step of an attempt that did not finish', color: color('ink'), drawn: 'mark' }]
       : [];
   return html`${legend([...attemptLegend(groups), ...breaks, ...mark])}${plot({
     id: 'loss-chart',
     title: 'Loss over steps',
-    description: [...groups].map(([attempt, steps]) => sentence(attempt, steps)).join('. '),
+    description: groups.map(([attempt, steps]) => sentence(attempt, steps)).join('. '),
     heights: { wide: 340, narrow: 280 },
     x: STEPS,
     y: { name: 'loss', scale: true, axisLabel: { formatter: short } },
     series: [
-      ...[...groups].map(([attempt, steps], i) => ({
+      ...groups.map(([attempt, steps], i) => ({
         ...attemptLine(attempt, steps.map(point)),
         ...(i === 0 && { markLine: commitLines(commits) }),
       })),
-      lastSteps([...groups].slice(0, -1)),
+      lastSteps(groups.slice(0, -1)),
     ],
   })}`;
 }
@@ -105,23 +104,22 @@ function sentence(attempt: number, steps: readonly ReportStep[]): string {
 type Loaded = ReportStep & Required<Pick<ReportStep, 'expertLoad'>>;
 
 /** Load of the experts over steps. Empty for models without experts and runs that do not report it. */
-export function expertsSections({ steps = [] }: RunReport): Section[] {
-  const seen = lastOfEach(steps.filter((s): s is Loaded => s.expertLoad !== undefined));
-  return seen.length === 0 ? [] : [{ id: 'experts', title: 'Experts', body: loadChart(seen) }];
+export function expertsPart({ steps = [] }: RunReport): Html | undefined {
+  const all = steps.filter((s): s is Loaded => s.expertLoad !== undefined);
+  // For a step that was repeated after a restart, the last value counts, so the line never goes back.
+  const seen = [...new Map(all.map((s) => [s.step, s])).values()].sort((a, b) => a.step - b.step);
+  const last = seen.at(-1);
+  return last && loadChart(seen, last);
 }
-
-/** For a step that was repeated after a restart, the last value counts, so the line never goes back. */
-const lastOfEach = (seen: readonly Loaded[]): Loaded[] =>
-  [...new Map(seen.map((s) => [s.step, s])).values()].sort((a, b) => a.step - b.step);
 
 const LINES = [
   { text: 'most unbalanced layer', of: (s: Loaded) => s.expertLoad.most },
   { text: 'mean over layers', of: (s: Loaded) => s.expertLoad.mean },
 ].map((line, i) => ({ ...line, color: seriesColor(i) }));
 
-function loadChart(seen: readonly Loaded[]): Html {
+function loadChart(seen: readonly Loaded[], { step, expertLoad: { most, layer, mean } }: Loaded): Html {
   const title = 'Tokens of a layer’s most loaded expert divided by the mean over its experts';
-  const last = lastText(seen[seen.length - 1]);
+  const last = `Step ${number(step)}: ${number(mean, 2)} as the mean over layers, ${number(most, 2)} in the most unbalanced one (layer with experts ${layer + 1}).`;
   return html`${legend(LINES)}${plot({
     id: 'experts-chart',
     title,
@@ -142,33 +140,22 @@ function loadChart(seen: readonly Loaded[]): Html {
   })}<p class="note">${title}; 1 means perfectly balanced. ${last}</p>`;
 }
 
-function lastText(last: Loaded | undefined): string {
-  if (!last) return '';
-  const { most, layer, mean } = last.expertLoad;
-  return `Step ${number(last.step)}: ${number(mean, 2)} as the mean over layers, ${number(most, 2)} in the most unbalanced one (layer with experts ${layer + 1}).`;
-}
-
 /** Number of continuations per prompt: the newest, and earlier ones evenly distributed over the run. */
 const SHOWN = 8;
 
 /** The model's continuations of the prompts, in chronological order. Empty for a run that did not request samples. */
-export function samplesSections({ samples = [] }: RunReport): Section[] {
+export function samplesPart({ samples = [] }: RunReport): Html | undefined {
   const numbers = [...new Set(samples.map((s) => s.number))].sort((a, b) => a - b);
-  if (numbers.length === 0) return [];
-  const prompts = numbers.map((one) =>
-    promptPart(
-      one,
-      samples.filter((s) => s.number === one),
-    ),
-  );
-  return [{ id: 'samples', title: 'Samples', body: html`${NOTE}${prompts}` }];
+  if (numbers.length === 0) return undefined;
+  return html`${NOTE}${numbers.map((one) => promptPart(one, samples))}`;
 }
 
 const NOTE = html`<p class="note">Continuations by greedy decoding. The prompts are beginnings of documents from the evaluation channel, or from the training data if the run has none.</p>`;
 
-function promptPart(prompt: number, all: readonly ReportSample[]): Html {
+function promptPart(prompt: number, samples: readonly ReportSample[]): Html {
+  const all = samples.filter((sample) => sample.number === prompt);
   const [first] = all;
-  const shown = spread(all);
+  const shown = spread(all, SHOWN);
   return html`${first?.prompt !== undefined && html`<p>Prompt ${prompt + 1}:</p><pre>${first.prompt}</pre>`}${table({
     caption:
       shown.length < all.length
@@ -188,10 +175,3 @@ const textCell = ({ text, tokens }: ReportSample): Html =>
 
 /** Text with line breaks and spaces preserved. */
 const verbatim = (text: string): Html => html`<span style="white-space:pre-wrap">${text}</span>`;
-
-/** At most SHOWN entries, including the first and the last. */
-function spread(all: readonly ReportSample[]): readonly ReportSample[] {
-  if (all.length <= SHOWN) return all;
-  const places = Array.from({ length: SHOWN }, (_, i) => Math.round((i * (all.length - 1)) / (SHOWN - 1)));
-  return all.filter((_, i) => places.includes(i));
-}

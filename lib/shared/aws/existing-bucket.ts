@@ -62,13 +62,7 @@ async function problemsOf(s3: S3Client, bucket: ExistingBucket): Promise<Problem
   if (found !== region)
     return [error(`must be a bucket in ${region}`, `${name} in ${found}`, 'use a bucket in that region')];
   const settings = await read(s3, bucket);
-  return [
-    ...encryptionProblems(settings, bucket),
-    ...policyProblems(settings, bucket),
-    ...denialProblems(settings, bucket),
-    ...publicAccessProblems(settings, bucket),
-    ...warnings(settings, bucket),
-  ];
+  return CHECKS.flatMap((check) => check(settings, bucket) ?? []);
 }
 
 /** Region of a bucket; undefined when the bucket does not exist. */
@@ -117,39 +111,46 @@ async function read(s3: S3Client, { name: Bucket, account }: ExistingBucket): Pr
   };
 }
 
+/** What is wrong with one setting; undefined when it is right. */
+type Check = (settings: BucketSettings, bucket: ExistingBucket) => Problem | undefined;
+
 /** The roles could not read objects encrypted with a key that they are not allowed to use; keys managed by S3 need no permission. */
-function encryptionProblems({ isEncryptedWithKms, keyId }: BucketSettings, bucket: ExistingBucket): Problem[] {
-  const { keyArn, name } = bucket;
+const encryptionProblem: Check = ({ isEncryptedWithKms, keyId }, { keyArn, name }) => {
   const isManagedByS3 = !isEncryptedWithKms || keyId === undefined || /alias\/aws\/s3$/.test(keyId);
   if (isManagedByS3)
-    return [
-      warning(
-        "should encrypt new objects with the environment's key",
-        `${name} with ${isEncryptedWithKms ? 'the key aws/s3' : 'SSE-S3'}`,
-        `set the default encryption of the bucket to aws:kms with ${keyArn ?? 'a key of your own, and set storage.kmsKeyArn to it'}`,
-      ),
-    ];
-  if (keyArn !== undefined && (keyArn === keyId || keyArn.endsWith(`:key/${keyId}`))) return [];
+    return warning(
+      "should encrypt new objects with the environment's key",
+      `${name} with ${isEncryptedWithKms ? 'the key aws/s3' : 'SSE-S3'}`,
+      `set the default encryption of the bucket to aws:kms with ${keyArn ?? 'a key of your own, and set storage.kmsKeyArn to it'}`,
+    );
+  if (keyArn !== undefined && (keyArn === keyId || keyArn.endsWith(`:key/${keyId}`))) return undefined;
   if (keyArn !== undefined && /(^|:)alias\//.test(keyId))
-    return [
-      warning(
-        `must encrypt new objects with ${keyArn}`,
-        `${name} with ${keyId}`,
-        'check that the alias refers to that key',
-      ),
-    ];
-  return [
-    error(
-      `${name} must encrypt new objects with the key of storage.kmsKeyArn, the only one that the environment's roles may use`,
-      keyId,
-      keyArn === undefined ? `write kmsKeyArn: ${keyId}` : `change the bucket's default encryption, or the option`,
-    ),
-  ];
-}
+    return warning(
+      `must encrypt new objects with ${keyArn}`,
+      `${name} with ${keyId}`,
+      'check that the alias refers to that key',
+    );
+  return error(
+    `${name} must encrypt new objects with the key of storage.kmsKeyArn, the only one that the environment's roles may use`,
+    keyId,
+    keyArn === undefined ? `write kmsKeyArn: ${keyId}` : `change the bucket's default encryption, or the option`,
+  );
+};
 
-function policyProblems({ statements }: BucketSettings, bucket: ExistingBucket): Problem[] {
-  const { partition, name } = bucket;
-  const resources = [`arn:${partition}:s3:::${name}`, `arn:${partition}:s3:::${name}/*`];
+const uploadProblem: Check = ({ statements }, bucket) => {
+  const refusal = statements.find((statement) => refusesPlainUploads(statement, bucket));
+  return (
+    refusal &&
+    error(
+      'must accept uploads that leave encryption and ACL to the bucket, as those of jobs do',
+      `the statement ${refusal.Sid ?? JSON.stringify(refusal)} of ${bucket.name}, which denies them`,
+      "remove it from the policy: the bucket's default encryption and ownership apply to every object; or use another bucket",
+    )
+  );
+};
+
+const tlsProblem: Check = ({ statements }, { partition, name }) => {
+  const Resource = [`arn:${partition}:s3:::${name}`, `arn:${partition}:s3:::${name}/*`];
   const denials = statements.filter(
     (statement) =>
       statement.Effect === 'Deny' &&
@@ -157,88 +158,72 @@ function policyProblems({ statements }: BucketSettings, bucket: ExistingBucket):
       includesAction(statement, 's3:*') &&
       isOnlyPlainHttp(statement),
   );
-  const demandsTls = resources.every((resource) => denials.some((one) => includesResource(one, resource)));
-  const refusal = statements.find((statement) => refusesPlainUploads(statement, bucket));
-  const uploads = refusal
-    ? [
-        error(
-          'must accept uploads that leave encryption and ACL to the bucket, as those of jobs do',
-          `the statement ${refusal.Sid ?? JSON.stringify(refusal)} of ${name}, which denies them`,
-          "remove it from the policy: the bucket's default encryption and ownership apply to every object; or use another bucket",
-        ),
-      ]
-    : [];
-  if (demandsTls) return uploads;
+  if (Resource.every((resource) => denials.some((one) => includesResource(one, resource)))) return undefined;
   const missing = {
     Sid: 'DenyInsecureTransport',
     Effect: 'Deny',
     Principal: '*',
     Action: 's3:*',
-    Resource: resources,
+    Resource,
     Condition: { Bool: { 'aws:SecureTransport': 'false' } },
   };
   const fix = `add the statement ${JSON.stringify(missing)} to its policy`;
-  return [
-    ...uploads,
-    error('must have a policy that denies requests without TLS', `no such statement in the policy of ${name}`, fix),
-  ];
-}
+  return error(
+    'must have a policy that denies requests without TLS',
+    `no such statement in the policy of ${name}`,
+    fix,
+  );
+};
 
 /**
  * Functions, which are in no network, read the checkpoints; data is read by jobs, which may be in it, and by the command line. Whether
  * exceptions include the environment's roles, whose unique ids are not known before they exist, only a job can show.
  */
-function denialProblems({ statements }: BucketSettings, bucket: ExistingBucket): Problem[] {
-  const { name, purpose } = bucket;
+const denialProblem: Check = ({ statements }, bucket) => {
   const refusal = statements.find((statement) => deniesRoles(statement, bucket));
-  if (!refusal) return [];
+  if (!refusal) return undefined;
   const tests = conditionTests(refusal);
   const isOfNetwork = tests.some(({ key }) => NETWORK.test(key));
   const hasExceptions = refusal.NotPrincipal !== undefined || tests.some(({ key }) => USER_ID.test(key));
-  return [
-    (purpose === 'checkpoints' && !hasExceptions ? error : warning)(
-      isOfNetwork
-        ? 'must accept requests from outside a network, as those of functions and the command line'
-        : "must accept requests of the environment's roles",
-      `the statement ${refusal.Sid ?? JSON.stringify(refusal)} of ${name}, which denies them`,
-      'exempt the roles of the environment in it with ArnNotLike on aws:PrincipalArn, or use another bucket',
-    ),
-  ];
-}
+  return (bucket.purpose === 'checkpoints' && !hasExceptions ? error : warning)(
+    isOfNetwork
+      ? 'must accept requests from outside a network, as those of functions and the command line'
+      : "must accept requests of the environment's roles",
+    `the statement ${refusal.Sid ?? JSON.stringify(refusal)} of ${bucket.name}, which denies them`,
+    'exempt the roles of the environment in it with ArnNotLike on aws:PrincipalArn, or use another bucket',
+  );
+};
 
-function publicAccessProblems({ isPublicAccessBlocked }: BucketSettings, { name }: ExistingBucket): Problem[] {
-  if (isPublicAccessBlocked) return [];
+const publicAccessProblem: Check = ({ isPublicAccessBlocked }, { name }) => {
   const settings = ['BlockPublicAcls', 'IgnorePublicAcls', 'BlockPublicPolicy', 'RestrictPublicBuckets'];
-  return [
-    error(
-      'must block public access with all four settings',
-      name,
-      `run aws s3api put-public-access-block --bucket ${name} --public-access-block-configuration ${settings.map((s) => `${s}=true`).join()}`,
-    ),
-  ];
-}
+  const fix = `run aws s3api put-public-access-block --bucket ${name} --public-access-block-configuration ${settings.map((s) => `${s}=true`).join()}`;
+  return isPublicAccessBlocked ? undefined : error('must block public access with all four settings', name, fix);
+};
 
-function warnings({ isVersioned, expiresLeftovers }: BucketSettings, bucket: ExistingBucket): Problem[] {
-  const { name, purpose } = bucket;
-  const { key, value } = LEFTOVER_TAG;
-  return [
-    ...(isVersioned
-      ? []
-      : [
-          warning(
-            'should be versioned: otherwise objects that are overwritten or deleted by mistake are lost',
-            name,
-            `run aws s3api put-bucket-versioning --bucket ${name} --versioning-configuration Status=Enabled`,
-          ),
-        ]),
-    ...(purpose === 'data' || expiresLeftovers
-      ? []
-      : [
-          warning(
-            `should expire objects with the tag ${key}=${value}, which is set on incomplete checkpoints when their run ends`,
-            `no such lifecycle rule of ${name}`,
-            'add a lifecycle rule with this tag filter and an expiration',
-          ),
-        ]),
-  ];
-}
+const versioningProblem: Check = ({ isVersioned }, { name }) =>
+  isVersioned
+    ? undefined
+    : warning(
+        'should be versioned: otherwise objects that are overwritten or deleted by mistake are lost',
+        name,
+        `run aws s3api put-bucket-versioning --bucket ${name} --versioning-configuration Status=Enabled`,
+      );
+
+const leftoverProblem: Check = ({ expiresLeftovers }, { name, purpose }) =>
+  purpose === 'data' || expiresLeftovers
+    ? undefined
+    : warning(
+        `should expire objects with the tag ${LEFTOVER_TAG.key}=${LEFTOVER_TAG.value}, which is set on incomplete checkpoints when their run ends`,
+        `no such lifecycle rule of ${name}`,
+        'add a lifecycle rule with this tag filter and an expiration',
+      );
+
+const CHECKS = [
+  encryptionProblem,
+  uploadProblem,
+  tlsProblem,
+  denialProblem,
+  publicAccessProblem,
+  versioningProblem,
+  leftoverProblem,
+];

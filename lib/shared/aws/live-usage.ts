@@ -6,6 +6,7 @@ import {
   type ListTrainingJobsCommandInput,
   paginateListProcessingJobs,
   paginateListTrainingJobs,
+  type ResourceConfig,
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import { LIVE_JOB_STATUSES } from '../../core/catalog/job-statuses';
@@ -76,32 +77,30 @@ export const hasEnded = ({ TrainingJobStatus }: { TrainingJobStatus?: string }):
 
 /** The instances of a training job: those of its groups, otherwise those that the service selected or that were requested. */
 export function trainingInstances(job: DescribeTrainingJobCommandOutput): JobInstances {
-  const { InstanceGroups, InstanceType, InstanceCount, SelectedInstanceType, SelectedInstanceCount } =
-    job.ResourceConfig ?? {};
-  const groups = InstanceGroups?.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 0 }));
-  const only = {
-    instanceType: SelectedInstanceType ?? InstanceType ?? '',
-    count: SelectedInstanceCount ?? InstanceCount ?? 0,
-  };
+  const groups = job.ResourceConfig?.InstanceGroups?.map(instancesOf);
   return {
     kind: 'training',
     status: job.TrainingJobStatus ?? '',
     spot: job.EnableManagedSpotTraining ?? false,
     // Describe may return an empty list for a job without groups.
-    instances: groups?.length ? groups : [only],
+    instances: groups?.length ? groups : [instancesOf(job.ResourceConfig)],
     warmPoolStatus: job.WarmPoolStatus?.Status,
   };
 }
 
-function processingInstances(job: DescribeProcessingJobCommandOutput): JobInstances {
-  const { InstanceType, InstanceCount, SelectedInstanceType, SelectedInstanceCount } =
-    job.ProcessingResources?.ClusterConfig ?? {};
-  return {
-    kind: 'processing',
-    status: job.ProcessingJobStatus ?? '',
-    spot: false,
-    instances: [
-      { instanceType: SelectedInstanceType ?? InstanceType ?? '', count: SelectedInstanceCount ?? InstanceCount ?? 0 },
-    ],
-  };
-}
+const processingInstances = (job: DescribeProcessingJobCommandOutput): JobInstances => ({
+  kind: 'processing',
+  status: job.ProcessingJobStatus ?? '',
+  spot: false,
+  instances: [instancesOf(job.ProcessingResources?.ClusterConfig)],
+});
+
+type Cluster = Pick<
+  ResourceConfig,
+  'InstanceType' | 'InstanceCount' | 'SelectedInstanceType' | 'SelectedInstanceCount'
+>;
+
+const instancesOf = ({ InstanceType, InstanceCount, SelectedInstanceType, SelectedInstanceCount }: Cluster = {}) => ({
+  instanceType: SelectedInstanceType ?? InstanceType ?? '',
+  count: SelectedInstanceCount ?? InstanceCount ?? 0,
+});

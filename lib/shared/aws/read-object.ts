@@ -1,12 +1,6 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { bucketAndKey } from '../../core/config/formats/places';
 
-/** An object as it was read, and when it was written by S3's clock. */
-interface ReadObject {
-  text: string;
-  writtenAt: Date;
-}
-
 /** An object that is not read because of its size. */
 export class TooLarge extends Error {
   override readonly name = 'TooLarge';
@@ -36,8 +30,8 @@ export async function openObject(s3: S3Client, place: { Bucket: string; Key: str
   return { Body, writtenAt };
 }
 
-/** The text of such an object. */
-export async function readObject(s3: S3Client, uri: string, maxBytes: number): Promise<ReadObject> {
+/** The text of such an object, and when it was written by S3's clock. */
+export async function readObject(s3: S3Client, uri: string, maxBytes: number) {
   const { Body, writtenAt } = await openObject(s3, bucketAndKey(uri), maxBytes);
   if (!writtenAt) throw new Error('the answer of S3 has no LastModified');
   return { text: await Body.transformToString(), writtenAt };

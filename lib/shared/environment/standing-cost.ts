@@ -2,16 +2,10 @@ import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../..
 import { mlflowServers } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 
-interface StandingItem {
-  item: string;
-  count: number;
-  usdPerMonth: number;
-}
-
 /** Standing cost of an environment in one Region without any job, and notes about excluded costs. */
 export interface StandingCost {
   region: string;
-  items: StandingItem[];
+  items: { item: string; count: number; usdPerMonth: number }[];
   usdPerMonth: number;
   notes: string[];
 }
@@ -22,7 +16,27 @@ const ENDPOINTS_OF: Readonly<Record<string, number>> = { ecr: 2 };
 const ALWAYS = { alarms: 6, dashboards: 1, keys: 2 } as const;
 
 export function standingCost(spec: EnvironmentSpec): StandingCost {
-  const items = [...networkItems(spec), ...storageItems(spec), ...baseItems(spec)].filter(({ count }) => count > 0);
+  const { network, storage, teams } = spec;
+  const { fsxLustre } = storage;
+  const gateways = network.mode === 'vpc-nat' ? 1 : 0;
+  const ownKeys = Object.values(teams).filter(({ kmsKey }) => kmsKey === 'own').length;
+  const prices: [item: string, count: number, each: number][] = [
+    ['interface endpoint in a zone', endpointCount(spec) * zoneCount(spec), PRICES.endpointHour * HOURS_A_MONTH],
+    ['NAT gateway', gateways, PRICES.natGatewayHour * HOURS_A_MONTH],
+    ['public IPv4 address', gateways, PRICES.publicAddressHour * HOURS_A_MONTH],
+    [
+      'GiB of FSx for Lustre',
+      fsxLustre?.sizeGiB ?? 0,
+      PRICES.lustreGbMonth[fsxLustre?.throughputMBpsPerTiB ?? 250] ?? 0,
+    ],
+    // The stack creates keys of teams, and none for those that exist.
+    ['KMS key', ALWAYS.keys - (storage.kmsKeyArn ? 1 : 0) + ownKeys, PRICES.keyMonth],
+    ['CloudWatch alarm', ALWAYS.alarms, PRICES.alarmMonth],
+    ['CloudWatch dashboard', ALWAYS.dashboards + dashboardsOf(teams), PRICES.dashboardMonth],
+  ];
+  const items = prices.flatMap(([item, count, each]) =>
+    count > 0 ? [{ item, count, usdPerMonth: count * each }] : [],
+  );
   return {
     region: spec.region,
     items,
@@ -43,40 +57,8 @@ function endpointCount({ network, guardrails, teams }: EnvironmentSpec): number 
   return named + (network.packages === 'codeartifact' ? 2 : 0) + (guardrails.allowRemoteDebug ? 1 : 0) + mlflow;
 }
 
-function networkItems(spec: EnvironmentSpec): StandingItem[] {
-  const endpoints = endpointCount(spec) * zoneCount(spec);
-  const gateways = spec.network.mode === 'vpc-nat' ? 1 : 0;
-  return [
-    priced('interface endpoint in a zone', endpoints, PRICES.endpointHour * HOURS_A_MONTH),
-    priced('NAT gateway', gateways, PRICES.natGatewayHour * HOURS_A_MONTH),
-    priced('public IPv4 address', gateways, PRICES.publicAddressHour * HOURS_A_MONTH),
-  ];
-}
-
-function storageItems({ storage: { fsxLustre } }: EnvironmentSpec): StandingItem[] {
-  if (!fsxLustre) return [];
-  const perGb = PRICES.lustreGbMonth[fsxLustre.throughputMBpsPerTiB ?? 250] ?? 0;
-  return [priced('GiB of FSx for Lustre', fsxLustre.sizeGiB, perGb)];
-}
-
-const baseItems = ({ storage, teams }: EnvironmentSpec): StandingItem[] => [
-  priced('KMS key', ALWAYS.keys - (storage.kmsKeyArn ? 1 : 0) + ownKeysOf(teams), PRICES.keyMonth),
-  priced('CloudWatch alarm', ALWAYS.alarms, PRICES.alarmMonth),
-  priced('CloudWatch dashboard', ALWAYS.dashboards + dashboardsOf(teams), PRICES.dashboardMonth),
-];
-
-/** Number of keys that the stack creates for teams; existing keys add no cost here. */
-const ownKeysOf = (teams: EnvironmentSpec['teams']): number =>
-  Object.values(teams).filter(({ kmsKey }) => kmsKey === 'own').length;
-
 const dashboardsOf = (teams: EnvironmentSpec['teams']): number =>
   Object.values(teams).filter(({ dashboards }) => dashboards).length;
-
-const priced = (item: string, count: number, each: number): StandingItem => ({
-  item,
-  count,
-  usdPerMonth: count * each,
-});
 
 /** Compressed size of the AWS images with PyTorch, of which the first build puts a copy into the repository. */
 const BASE_IMAGE_GB = 10;

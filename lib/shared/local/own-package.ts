@@ -26,28 +26,24 @@ export function packageRoot(): string {
 export const ownPackage = (): OwnPackage =>
   JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')) as OwnPackage;
 
-interface DriverFiles {
-  /** Twelve hexadecimal digits over the names and contents of the files. */
-  hash: string;
-  /** The text of each file by its key below `drivers/<hash>/`. */
-  files: { name: string; text: string }[];
-}
-
 /** Folders of the package whose files are in the driver channel, in one common prefix. */
 const SOURCES = ['containers/driver', 'containers/trainer'];
 /** What an interpreter, a checkout and an installation leave, and what no job reads. */
 const LEFT_OUT =
   /(^|\/)(__pycache__|\.git|\.pytest_cache|\.ruff_cache|\.venv|node_modules|build|[^/]*\.egg-info)(\/|$)|\.(pyc|md|toml)$/;
 
-/** The driver and trainer files of this installation, and the hash under which an environment publishes them. */
-export function driverFiles(): DriverFiles {
+/**
+ * The driver and trainer files of this installation, by their keys below `drivers/<hash>/`, and the hash under which an environment publishes
+ * them: twelve hexadecimal digits over the names and contents.
+ */
+export function driverFiles() {
   const root = packageRoot();
   const files = SOURCES.flatMap((source) => filesBelow(path.join(root, source)));
   const lines = files.map(({ name, text }) => `${name} ${sha256(text)}`).sort();
   return { hash: sha256(lines.join('\n')).slice(0, 12), files };
 }
 
-function filesBelow(folder: string): DriverFiles['files'] {
+function filesBelow(folder: string): { name: string; text: string }[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -1,7 +1,7 @@
 import { awsRepositories } from '../../../core/catalog/images/images';
 import { secretPrefix } from '../../../core/config/formats/secrets';
 import type { JobRoleContext } from '../job-role-context';
-import type { ExactStatement, Place } from '../statement';
+import { arnOf, type ExactStatement } from '../statement';
 
 /** Permission of writers of large objects for aborting an upload. */
 export const MULTIPART = ['s3:AbortMultipartUpload'];
@@ -166,7 +166,7 @@ export function imageStatements(context: JobRoleContext): ExactStatement[] {
 /** ARNs of the repositories that jobs may pull from. */
 export function imageRepositories(context: JobRoleContext): string[] {
   const { partition, region, account, allowedImages } = context;
-  const arn = (owner: string, name: string) => `arn:${partition}:ecr:${region}:${owner}:repository/${name}`;
+  const arn = (owner: string, name: string) => arnOf({ ...context, account: owner }, 'ecr', `repository/${name}`);
   const allows = (kind: string) => !allowedImages || allowedImages.includes(kind);
   const given = context.imageUri !== undefined && allows('environment') ? [context.imageUri] : [];
   const named = [...given, ...(allowedImages ?? [])].flatMap((prefix) => repositoriesBelow(partition, prefix));
@@ -184,21 +184,21 @@ export function imageRepositories(context: JobRoleContext): string[] {
 function repositoriesBelow(partition: string, prefix: string): string[] {
   const found = /^(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.[a-z.]+(?:\/([^:@]*)([:@].*)?)?$/.exec(prefix);
   if (!found) return [];
-  const [, owner, region, name = '', version] = found;
-  const repository = (text: string) => `arn:${partition}:ecr:${region}:${owner}:repository/${text}`;
+  const [, account = '', region = '', name = '', version] = found;
+  const repository = (text: string) => arnOf({ partition, region, account }, 'ecr', `repository/${text}`);
   if (version !== undefined) return [repository(name)];
   return name === '' || name.endsWith('/') ? [repository(`${name}*`)] : [repository(name), repository(`${name}/*`)];
 }
 
 /** Network interfaces that SageMaker creates in the VPC with this role: only in the environment's subnets and security groups. */
 export function networkStatements(context: JobRoleContext): ExactStatement[] {
-  const { partition, region, account, subnetIds, securityGroupIds, isForeignNetwork } = context;
+  const { subnetIds, securityGroupIds, isForeignNetwork } = context;
   if (subnetIds.length === 0) return [];
-  const owned = (kind: string, id: string, owner = account) => `arn:${partition}:ec2:${region}:${owner}:${kind}/${id}`;
   // The ARN of a subnet that is shared through RAM contains its owner's account; the id of a subnet is unique.
-  const arn = (kind: string, id: string) => owned(kind, id, isForeignNetwork ? '*' : account);
-  const subnets = subnetIds.map((id) => arn('subnet', id));
-  const interfaces = owned('network-interface', '*');
+  const owner = isForeignNetwork ? { ...context, account: '*' } : context;
+  const subnets = subnetIds.map((id) => arnOf(owner, 'ec2', `subnet/${id}`));
+  const groups = securityGroupIds.map((id) => arnOf(owner, 'ec2', `security-group/${id}`));
+  const interfaces = arnOf(context, 'ec2', 'network-interface/*');
   return [
     {
       sid: 'SeeNetwork',
@@ -215,7 +215,7 @@ export function networkStatements(context: JobRoleContext): ExactStatement[] {
     {
       sid: 'MakeInterfaces',
       actions: ['ec2:CreateNetworkInterface'],
-      resources: [interfaces, ...subnets, ...securityGroupIds.map((id) => arn('security-group', id))],
+      resources: [interfaces, ...subnets, ...groups],
       wildcard: 'An interface has no id before it is made; subnets and groups are named.',
     },
     {
@@ -237,12 +237,7 @@ export function networkStatements(context: JobRoleContext): ExactStatement[] {
  * the AWS managed keys the role needs nothing more; the policy of a customer managed key must name the role.
  * https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html, 2026-11-22.
  */
-export function secretStatements({
-  partition,
-  region,
-  account,
-  secretsPrefix,
-}: Place & Pick<JobRoleContext, 'secretsPrefix'>): ExactStatement[] {
+export function secretStatements({ secretsPrefix, ...place }: JobRoleContext): ExactStatement[] {
   if (secretsPrefix === undefined) return [];
   const prefix = secretPrefix(secretsPrefix);
   const wildcard =
@@ -251,13 +246,13 @@ export function secretStatements({
     {
       sid: 'ReadSecrets',
       actions: ['secretsmanager:GetSecretValue'],
-      resources: [`arn:${partition}:secretsmanager:${region}:${account}:secret:${prefix}*`],
+      resources: [arnOf(place, 'secretsmanager', `secret:${prefix}*`)],
       wildcard,
     },
     {
       sid: 'ReadSecretParameters',
       actions: ['ssm:GetParameter'],
-      resources: [`arn:${partition}:ssm:${region}:${account}:parameter/${prefix}*`],
+      resources: [arnOf(place, 'ssm', `parameter/${prefix}*`)],
       wildcard,
     },
   ];

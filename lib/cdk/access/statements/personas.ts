@@ -1,4 +1,12 @@
-import { type ExactStatement, logGroupArn, logGroupArns, type Place, SHARED_LOG_GROUPS } from '../statement';
+import {
+  arnOf,
+  type ExactStatement,
+  jobsOf,
+  logGroupArn,
+  logGroupArns,
+  type Place,
+  SHARED_LOG_GROUPS,
+} from '../statement';
 
 /** Inputs for the policies of people. All values may be tokens. */
 export interface AccessContext extends Place {
@@ -23,11 +31,8 @@ export interface AccessContext extends Place {
 }
 
 /** Reads the list of team names, and the descriptors of one team or, with `*`, of all. */
-export function descriptors(
-  { partition, region, account, environment }: AccessContext,
-  team: string,
-): ExactStatement[] {
-  const parameters = `arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}`;
+export function descriptors(context: AccessContext, team: string): ExactStatement[] {
+  const parameters = arnOf(context, 'ssm', `parameter/slipway/environments/${context.environment}`);
   return [
     {
       // The list of teams: `--environment <name>` finds the caller's own team with it.
@@ -72,37 +77,27 @@ export function preflightReads(context: AccessContext, teams: readonly string[])
     {
       sid: 'SeeTrainingPlans',
       actions: ['sagemaker:DescribeTrainingPlan'],
-      resources: [`arn:${context.partition}:sagemaker:${context.region}:${context.account}:training-plan/*`],
+      resources: [arnOf(context, 'sagemaker', 'training-plan/*')],
       wildcard: 'Training plans belong to the account and not to an environment; a run file names one.',
     },
   ];
 }
 
 /** Requests of jobs, including hyperparameters and environment variables: of one team, or of all. */
-export function describeJobs(
-  { partition, region, account, environment }: AccessContext,
-  team?: string,
-): ExactStatement {
-  return {
-    sid: team === undefined ? 'DescribeJobs' : 'DescribeOwnJobs',
-    actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:DescribeProcessingJob'],
-    resources: ['training-job', 'processing-job'].map(
-      (kind) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${environment}-*`,
-    ),
-    conditions: team === undefined ? undefined : { StringEquals: { 'aws:ResourceTag/slipway:team': team } },
-    wildcard: 'Jobs are named after the environment that they belong to, and tagged with their team.',
-  };
-}
+export const describeJobs = (context: AccessContext, team?: string): ExactStatement => ({
+  sid: team === undefined ? 'DescribeJobs' : 'DescribeOwnJobs',
+  actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:DescribeProcessingJob'],
+  resources: [jobsOf(context, 'training-job'), jobsOf(context, 'processing-job')],
+  conditions: team === undefined ? undefined : { StringEquals: { 'aws:ResourceTag/slipway:team': team } },
+  wildcard: 'Jobs are named after the environment that they belong to, and tagged with their team.',
+});
 
 /**
  * `slipway publish --registry`: groups with names of the team, and versions that another person approves. Names of environments and teams
  * contain no hyphens, so that no other team's names have the same prefix.
  */
-export function registerModels(
-  { partition, region, account, environment }: AccessContext,
-  team: string,
-): ExactStatement[] {
-  const arn = (kind: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${environment}-${team}-*`;
+export function registerModels(context: AccessContext, team: string): ExactStatement[] {
+  const arn = (kind: string) => arnOf(context, 'sagemaker', `${kind}/${context.environment}-${team}-*`);
   return [
     {
       sid: 'MakeOwnModelGroups',
