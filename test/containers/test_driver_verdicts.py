@@ -10,8 +10,7 @@ import pytest
 
 from fake_world import job_json
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.errors import classify, first_real, parse_oom_kills
-from slipway_driver.failure import failure_text
+from slipway_driver.errors import classify, failure_text, first_real, parse_oom_kills
 from slipway_driver.job import parse_job
 from slipway_driver.launchers import launched
 from slipway_driver.progress import FoundSteps, ProgressReader, parse_event

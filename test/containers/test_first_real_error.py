@@ -12,8 +12,7 @@ import pytest
 from test_driver_verdicts import GLOO_LOST, TRACEBACK, record
 
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.errors import classify, first_real
-from slipway_driver.failure import LIMIT, failure_text
+from slipway_driver.errors import LIMIT, classify, failure_text, first_real
 from slipway_driver.log import redacted, secrets_of
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
-from slipway_driver.gpu_evidence import REMEMBERED, Gpu, blamed, evidence, is_evidence, parse_gpus
+from slipway_driver.gpus import REMEMBERED, Gpu, blamed, evidence, is_evidence, parse_gpus
 from slipway_driver.health_findings import Place
 from slipway_driver.health_gate import HealthGate, Tools
 from slipway_driver.health_measure import Measured

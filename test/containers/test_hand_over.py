@@ -7,7 +7,7 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
-from slipway_driver.hand_over import HandOverWatch
+from slipway_driver.background import HandOverWatch
 from slipway_s3 import S3Client, S3Error
 from slipway_trainer.departure import Departure
 

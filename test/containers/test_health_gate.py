@@ -12,7 +12,7 @@ from typing import Optional, Sequence
 import pytest
 
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus, with_quick_torchrun
-from slipway_driver.gpu_evidence import Gpu
+from slipway_driver.gpus import Gpu
 from slipway_driver.health_findings import QUICK, Finding, Place, answer_findings, count_findings, dcgm_findings, tool_findings
 from slipway_driver.health_gate import (
     DCGM,

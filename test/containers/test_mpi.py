@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fake_world import REPOSITORY, FakeWorld, job_json
-from slipway_driver import mpi_launch as mpi
+from slipway_driver import mpi
 from slipway_driver.cluster import parse_cluster
 from slipway_driver.exit_codes import DriverError
 

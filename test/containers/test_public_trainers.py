@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, step_in
+from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, resume_words, step_in
 from slipway_driver.output_lines import Lines
 from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
 from slipway_driver.progress_formats import FormatReader
-from slipway_driver.resume_argument import resume_words
 from slipway_driver.tables import TRAINER_CHECKPOINTS
 
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, step_in
-from slipway_driver.resume_argument import resume_words
+from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, resume_words, step_in
 from slipway_driver.tables import PROGRESS_FORMATS, TRAINER_CHECKPOINTS
 
 HUGGING_FACE = "from trl import TrlParser\ntrainer.train(resume_from_checkpoint=training_args.resume_from_checkpoint)\n"

@@ -10,9 +10,17 @@ import pytest
 
 from fake_s3 import FakeS3
 from slipway_s3.client import S3Client, S3Error, connection_to, parse_listing, trust
-from slipway_s3.credentials import Credentials, CredentialSource, NoCredentials, load_credentials
 from slipway_s3.endpoint import endpoint_of, join_uri, parse_uri
-from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, signed_headers
+from slipway_s3.sigv4 import (
+    EMPTY_SHA256,
+    Credentials,
+    CredentialSource,
+    NoCredentials,
+    canonical_path,
+    canonical_query,
+    load_credentials,
+    signed_headers,
+)
 
 # https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, "Examples: Signature calculations" (2026-11-20).
 EXAMPLE_KEYS = Credentials("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", None, None)

@@ -37,7 +37,7 @@ LATER = {"concurrent.futures", "email", "http.client", "importlib.metadata", "ss
 
 @pytest.mark.parametrize(
     ("module", "later"),
-    [("slipway_driver.container", LATER), ("slipway_driver.rank", {*LATER, "dataclasses", "slipway_driver.progress_formats"})],
+    [("slipway_driver.main", LATER), ("slipway_driver.rank", {*LATER, "dataclasses", "slipway_driver.progress_formats"})],
 )
 def test_a_process_starts_without_modules_that_it_needs_later_or_never(module: str, later: "set[str]") -> None:
     code = f"import {module}, sys; print(*sys.modules)"

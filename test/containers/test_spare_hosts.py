@@ -10,12 +10,12 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
+from slipway_driver.background import Mirror
 from slipway_driver.cluster import Cluster, parse_cluster
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.health import Health, complaint, parse_gpus
 from slipway_driver.job import parse_job
-from slipway_driver.mirror import Mirror
 from slipway_driver.restart_policy import Report, Start, decide, replaced
 from slipway_s3 import S3Client
 
@@ -309,6 +309,6 @@ def test_nothing_is_written_outside_the_folder_of_the_copies(fake: FakeS3, tmp_p
 
 def test_no_copy_where_the_disk_has_no_room(fake: FakeS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     committed(fake, 5, {"__0_0.distcp": b"x" * 100})
-    monkeypatch.setattr("slipway_driver.mirror.MIN_FREE_BYTES", 1 << 62)
+    monkeypatch.setattr("slipway_driver.background.MIN_FREE_BYTES", 1 << 62)
     mirror(fake, tmp_path).update()
     assert here(tmp_path) == {}

@@ -7,7 +7,7 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
-from slipway_driver.heartbeat import Heartbeat
+from slipway_driver.background import Heartbeat
 from slipway_driver.step_times import MAX_IN_HEARTBEAT, StepTimes
 
 

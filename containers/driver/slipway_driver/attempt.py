@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 from slipway_driver import process_environment as variables
 from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, own_address, read_cluster, read_hosts_file, wait_for_hosts
-from slipway_driver.code import prepare_code, refuse_windows_text
+from slipway_driver.code import install_requirements, prepare_code, refuse_windows_text
 from slipway_driver.compile_cache import compile_cache_of
 from slipway_driver.dumps import trace_variables
 from slipway_driver.expected_bandwidth import EXPECTED, GIB
@@ -23,12 +23,11 @@ from slipway_driver.inventory import inventory
 from slipway_driver.job import BUILTIN_MODULES, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
 from slipway_driver.log import hide, log
-from slipway_driver.mpi_launch import HOST_MODULE, mpi_environment, mpi_words
+from slipway_driver.mpi import HOST_MODULE, mpi_environment, mpi_words
+from slipway_driver.newest_checkpoint import resume_words
 from slipway_driver.paths import Paths
 from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
-from slipway_driver.requirements import install_requirements
-from slipway_driver.resume_argument import resume_words
 from slipway_driver.run_secrets import read_secrets
 
 #: Offset from the job's rendezvous port: the job's rendezvous may start on one host before the probe has ended on another.

@@ -12,9 +12,8 @@ from typing import Any, Dict, Mapping, NamedTuple
 from urllib.parse import urlsplit
 
 from slipway_s3.client import RETRIED
-from slipway_s3.credentials import load_credentials
 from slipway_s3.endpoint import domain_of, own_endpoint
-from slipway_s3.sigv4 import canonical_query, signed_headers
+from slipway_s3.sigv4 import canonical_query, load_credentials, signed_headers
 
 #: Tries of a request that the service refuses for its rate or fails to serve, because all hosts of a job start at the same time. Without a
 #: response, as in a network without an endpoint for the service, there are fewer tries, of up to 30 s each.

@@ -1,4 +1,9 @@
-"""Unpacks the user's code: one archive in the `code` channel, whose digest is checked before anything is unpacked."""
+"""The user's code: one archive in the `code` channel, whose digest is checked before anything is unpacked, and the Python packages that it
+requires: from wheels in a channel, from CodeArtifact, or from the image's index.
+
+Sources of CodeArtifact: https://docs.aws.amazon.com/codeartifact/latest/APIReference/API_GetAuthorizationToken.html and
+API_GetRepositoryEndpoint.html (2026-11-20).
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,19 @@ import codecs
 import errno
 import hashlib
 import os
+import random
+import re
+import subprocess
+import sys
 import tarfile
 import zlib
 from pathlib import Path, PurePosixPath
-from typing import List, Optional
+from tempfile import TemporaryDirectory
+from time import monotonic, sleep
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from urllib.parse import urlsplit
 
+from slipway_driver.aws_call import AwsRequest, call_aws
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 
 _CHUNK = 1 << 20
@@ -101,3 +114,91 @@ def refuse_windows_text(entry_point: str, folder: Path) -> None:
             "code.entryPoint: must have no byte order mark, got one before %s in %s; remove it with sed -i '1s/^\\xEF\\xBB\\xBF//'"
             % (word, entry_point),
         )
+
+
+# The toolkit's variable for the repository from which packages are installed.
+REPOSITORY_VARIABLE = "CA_REPOSITORY_ARN"
+INSTALL_SECONDS = 1800.0
+PIP = (sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input")
+#: Starts of pip. It repeats some failed requests itself, but neither those that the index throttles (pypa/pip#11006) nor broken downloads.
+INSTALL_TRIES = 3
+LONGEST_DELAY_SECONDS = 60.0
+#: What pip writes into its log for them; an index that cannot be reached or does not have the package is not among them.
+_PASSING = re.compile(
+    r"(429|5\d\d) (Client|Server) Error|too many 5\d\d error responses|Read timed out|IncompleteRead|Connection (broken|reset)"
+)
+_ARN = re.compile(r"^arn:([^:]+):codeartifact:([^:]+):(\d+):repository/([^/]+)/([^/]+)$")
+
+
+def _call(method: str, path: str, query: Mapping[str, str], region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
+    return call_aws(AwsRequest("codeartifact", "CODEARTIFACT", method, path, query), region, environ)
+
+
+def index_url(repository_arn: str, environ: Mapping[str, str]) -> str:
+    """Index URL for pip. It contains the token and must not be logged. Raises DriverError (77) if a request to the repository fails."""
+    found = _ARN.match(repository_arn)
+    if found is None:
+        raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: must be the ARN of a CodeArtifact repository, got %s" % repository_arn)
+    _, region, owner, domain, repository = found.groups()
+    names = {"domain": domain, "domain-owner": owner}
+    try:
+        token = _call("POST", "/v1/authorization-token", names, region, environ)["authorizationToken"]
+        wanted = dict(names, repository=repository, format="pypi")
+        endpoint = _call("GET", "/v1/repository/endpoint", wanted, region, environ)["repositoryEndpoint"]
+    except (OSError, ValueError, KeyError) as error:
+        raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: the request to %s failed (%s)" % (repository_arn, error))
+    parts = urlsplit(endpoint)
+    return "%s://aws:%s@%s%s/simple/" % (parts.scheme, token, parts.netloc, parts.path.rstrip("/"))
+
+
+def install_requirements(
+    folder: Path, name: str, digest: Optional[str], wheels_channel: Path, inherited: Mapping[str, str], log: Callable[[str], None]
+) -> None:
+    """Installs the requirements file `name` of the code folder. pip resolves relative paths against its working directory, which is the
+    code folder, as in AWS's toolkit (sagemaker-training 5.1.1, modules.py install_requirements).
+
+    Raises DriverError (77) if the file is missing, differs from the launched file, or cannot be installed.
+    """
+    file = (folder / name).resolve()
+    if not file.is_file():
+        raise DriverError(ENVIRONMENT, "code.requirements: must be a file of the code archive, got %s" % file.name)
+    if digest is not None and sha256_of(file) != bare_digest(digest):
+        raise DriverError(ENVIRONMENT, "code.requirements: must have digest %s; launch it again" % bare_digest(digest))
+    wheels = wheels_channel if wheels_channel.is_dir() else None
+    environ, command = dict(inherited), [*PIP, "--requirement", str(file)]
+    if wheels:
+        # No index: in a container without internet access, pip would wait for timeouts.
+        command, origin = [*command, "--no-index", "--find-links", str(wheels)], "the wheels of channel %s" % wheels.name
+    elif repository := inherited.get(REPOSITORY_VARIABLE):
+        # The token of an index is never passed on the command line.
+        environ["PIP_INDEX_URL"], origin = index_url(repository, inherited), "CodeArtifact"
+    else:
+        origin = "the index that pip is configured for"
+    log("installing %s from %s" % (file.name, origin))
+    end = monotonic() + INSTALL_SECONDS
+    for attempt in range(1, INSTALL_TRIES + 1):
+        try:
+            code, lines, passes = _run_pip(command, folder, environ, end - monotonic())
+        except subprocess.TimeoutExpired:
+            raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s within %d s" % (origin, INSTALL_SECONDS))
+        for line in lines:
+            log("pip: " + line)
+        if code == 0:
+            return
+        delay = random.uniform(0.25, 1.0) * LONGEST_DELAY_SECONDS
+        if attempt == INSTALL_TRIES or not passes or monotonic() + delay > end:
+            break
+        log("the index throttled or broke off; pip starts again in %d s" % delay)
+        sleep(delay)
+    errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+    raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s: %s" % (origin, " ".join(errors)[:400]))
+
+
+def _run_pip(command: List[str], folder: Path, environ: Mapping[str, str], seconds: float) -> Tuple[int, List[str], bool]:
+    """Exit code, output, and whether the index failed in a way that passes. pip says the last only in its own log."""
+    with TemporaryDirectory() as scratch:
+        report = Path(scratch) / "pip.log"
+        words = [*command, "--log", str(report)]
+        done = subprocess.run(words, cwd=str(folder), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds)
+        written = report.read_text("utf-8", "replace") if report.is_file() else ""
+    return done.returncode, done.stdout.decode("utf-8", "replace").splitlines(), _PASSING.search(written) is not None

@@ -16,7 +16,7 @@ import time
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.driver_start import Decisions
-from slipway_driver.gpu_evidence import is_evidence
+from slipway_driver.gpus import is_evidence
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, serve
 from slipway_driver.restart_policy import (
     RELEASED,

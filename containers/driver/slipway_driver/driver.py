@@ -6,16 +6,14 @@ import threading
 from typing import Any, Dict, List, Optional, Union
 
 from slipway_driver.attempt import Attempt
+from slipway_driver.background import HandOverWatch, hand_over_of, heartbeat_of
 from slipway_driver.coordinator import Coordinator
 from slipway_driver.driver_start import Decisions, DriverStart
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, TRY_AGAIN
-from slipway_driver.gpu_evidence import evidence
-from slipway_driver.gpu_use import MeanUse
-from slipway_driver.hand_over import HandOverWatch, hand_over_of
+from slipway_driver.gpus import MeanUse, evidence
 from slipway_driver.health import Health, Remains
 from slipway_driver.health_gate import BEFORE_TRAINING, gate_of
-from slipway_driver.heartbeat import heartbeat_of
 from slipway_driver.host_run import HostRun
 from slipway_driver.idle import IdleCoordinator, IdleHost, idle_host
 from slipway_driver.job_monitor import JobMonitor

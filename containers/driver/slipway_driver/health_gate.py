@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple
 from slipway_driver import health_findings as health
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
-from slipway_driver.gpu_evidence import REMEMBERED, Gpu
+from slipway_driver.gpus import REMEMBERED, Gpu
 from slipway_driver.health_measure import Measured, Setup, measure
 from slipway_driver.log import emit, log
 from slipway_driver.progress import progress_line

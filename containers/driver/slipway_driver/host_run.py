@@ -13,7 +13,7 @@ from slipway_driver.efa_report import EFA_SECONDS
 from slipway_driver.error_lines import NOT_JOINED
 from slipway_driver.errors import Failure, after_hang, classify, first_real, oom_kills
 from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
-from slipway_driver.gpu_use import GpuUse, every
+from slipway_driver.gpus import GpuUse, every
 from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.launchers import Launcher, read_launcher_end
 from slipway_driver.log import emit, log, redacted, secrets_of

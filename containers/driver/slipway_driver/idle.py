@@ -11,15 +11,15 @@ import time
 from typing import Optional, Tuple, Union
 
 from slipway_driver.attempt import Attempt
+from slipway_driver.background import Mirror, mirror_of
 from slipway_driver.coordinator import Coordinator
 from slipway_driver.efa_report import EFA_SECONDS
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, HANG, TRY_AGAIN, class_of
-from slipway_driver.gpu_use import every
+from slipway_driver.gpus import every
 from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.log import log
 from slipway_driver.member import Peers
-from slipway_driver.mirror import Mirror, mirror_of
 from slipway_driver.restart_policy import CUT_OFF, RELEASED, Decision, Report
 from slipway_driver.supervisor import GRACE_SECONDS
 

@@ -1,4 +1,9 @@
-"""The driver of one host: prepares the host, runs the ranks and returns the container's exit code."""
+"""The first process of a container, and the driver that it starts, and starts again if a signal has ended it.
+
+The end of the first process is that of the container, and SageMaker then ends the job on all hosts. The process therefore does nothing that
+can fail later: it forks the driver, forwards SIGTERM to it and waits. It owns the memory that must outlive a driver: the copies of the
+ranks' state, and the decisions of the first host. The driver prepares the host, runs the ranks and returns the container's exit code.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +16,21 @@ import sys
 import threading
 import time
 import traceback
-from typing import Any, Dict
+from pathlib import Path
+from typing import Any, Dict, Optional
 
 from slipway_driver.attempt import Attempt
 from slipway_driver.driver import Driver
-from slipway_driver.driver_start import DriverStart
-from slipway_driver.errors import Failure
-from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
-from slipway_driver.failure import write_failure
+from slipway_driver.driver_start import DriverStart, anonymous_file, memory_variables
+from slipway_driver.errors import Failure, write_failure
+from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of, shell_code
 from slipway_driver.inventory import COMPAT_FOLDER, driver_line
+from slipway_driver.job import Job, read_job
 from slipway_driver.log import emit, log, redacted, secrets_of
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peer_channel import patience
 from slipway_driver.progress import progress_line
+from slipway_driver.rank import PR_SET_CHILD_SUBREAPER, die_with_parent, prctl
 
 # A host that only lost its peer waits, so that the host with the real error fails first; after SIGTERM, the job ends already.
 PEER_GRACE_SECONDS = 10.0
@@ -67,7 +74,7 @@ def _stop_early(_number: int, _frame: Any) -> None:
     raise DriverError(TRY_AGAIN, "stopped before the ranks had started")
 
 
-def main(start: DriverStart) -> int:
+def run_driver(start: DriverStart) -> int:
     """Runs this host's part of the job and returns the container's exit code."""
     signal.signal(signal.SIGTERM, _stop_early)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -92,3 +99,79 @@ def _refuse(paths: Paths, code: int, reason: str) -> int:
     write_failure(paths.failure, code=code, kind=kind, host=host, rank=None, step=None, reason=reason)
     emit(progress_line("exit", code=code, **{"class": kind}, reason=reason))
     return code
+
+
+#: Something that kills one driver after the other is not an accident.
+MAX_STARTS = 4
+#: What a killed driver leaves behind ends within this time; otherwise the host cannot be used again.
+GONE_SECONDS = 60.0
+POLL_SECONDS = 0.05
+
+
+class Container:
+    """The drivers of one container, one after the other."""
+
+    def __init__(self) -> None:
+        self._started_at = time.time()
+        job: Optional[Job] = None
+        with contextlib.suppress(DriverError):  # The driver reports it.
+            job = read_job(paths_of().channel("job") / "job.json")
+        self._memory: Dict[str, str] = memory_variables(job) if job else {}
+        self._kept = anonymous_file("slipway-decisions")
+        self._may_restart = bool(job and job.restarts_in_place)
+        self._driver: Optional[int] = None
+        self._stopped = False
+
+    def run(self) -> int:
+        """The exit code of the container. Returns in the process of each driver, too."""
+        prctl(PR_SET_CHILD_SUBREAPER, 1)  # What a killed driver leaves behind becomes a child of this process.
+        signal.signal(signal.SIGTERM, self._stop)
+        number = 0
+        while True:
+            code = self._run_driver(number)
+            number += 1
+            if code >= 0 or self._stopped or not self._may_restart or number == MAX_STARTS:
+                return shell_code(code)
+            log("the driver was ended by signal %d; it is started again on this host" % -code)
+            if not end_children():
+                log("its processes have not ended within %d s" % GONE_SECONDS)
+                return shell_code(code)
+
+    def _run_driver(self, number: int) -> int:
+        """Runs one driver; returns how it ended."""
+        # A signal between the fork and the driver's own handler would reach the handler of this process in the driver.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+        self._driver = os.fork()
+        if self._driver == 0:
+            die_with_parent()
+            os.environ.update(self._memory)
+            raise SystemExit(run_driver(DriverStart(number, self._started_at, self._kept)))
+        if self._stopped:
+            self._stop()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        while True:
+            pid, status = os.wait()
+            if pid == self._driver:
+                self._driver = None
+                return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+    def _stop(self, *_signal: Any) -> None:
+        self._stopped = True
+        if self._driver is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._driver, signal.SIGTERM)
+
+
+def end_children(seconds: float = GONE_SECONDS) -> bool:
+    """Kills every process below this one; False if one is left."""
+    deadline = time.monotonic() + seconds
+    children = Path("/proc/%d/task/%d/children" % (os.getpid(), os.getpid()))
+    with contextlib.suppress(ChildProcessError):
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                for pid in children.read_text().split():
+                    os.kill(int(pid), signal.SIGKILL)
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(POLL_SECONDS)
+        return False
+    return True

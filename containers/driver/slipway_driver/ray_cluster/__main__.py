@@ -22,9 +22,8 @@ from slipway_driver.launchers import write_launcher_end
 from slipway_driver.log import log
 from slipway_driver.peer_channel import PeerChannel, PeerLost, connect_patiently
 from slipway_driver.rank import die_with_parent, write_state
-from slipway_driver.ray_cluster.head import Head
-from slipway_driver.ray_cluster.node import RayNode, RaySettings
-from slipway_driver.ray_cluster.output import NetworkLines
+from slipway_driver.ray_cluster.head import Head, NetworkLines
+from slipway_driver.ray_cluster.launch import RayNode, RaySettings
 
 POLL_SECONDS = 0.1
 #: How often the workers' output is searched for network lines.
