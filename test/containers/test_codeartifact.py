@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -138,7 +139,8 @@ def install(tmp_path: Path, service: FakeCodeArtifact, requirement: str = "tiny-
     (tmp_path / "requirements.txt").write_text(requirement + "\n")
     lines: list[str] = []
     variables = {**os.environ, **environ(service), "PIP_TARGET": str(tmp_path / "site"), "PIP_NO_CACHE_DIR": "1"}
-    install_requirements(tmp_path, "requirements.txt", None, tmp_path / "none", variables, lines.append)
+    with mock.patch("slipway_driver.code.log", lines.append):
+        install_requirements(tmp_path, "requirements.txt", tmp_path / "none", variables)
     return lines
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fake_world import job_json
-from slipway_driver.cluster import own_address, parse_cluster, parse_hosts_file, wait_for_hosts
+from slipway_driver.cluster import own_address, parse_cluster, read_hosts_file, wait_for_hosts
 from slipway_driver.code import prepare_code, refuse_windows_text, sha256_of
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.job import parse_job
@@ -88,9 +88,10 @@ def test_fails_with_77_when_the_built_in_code_is_given_requirements(entry_point:
     assert raised.value.code == 77
 
 
-def test_the_hosts_file_gives_every_name_its_first_address() -> None:
-    found = parse_hosts_file("# sandbox\n127.0.1.1 algo-1 master\n127.0.1.2\talgo-2 # second\n127.0.9.9 algo-1\n\n")
-    assert found == {"algo-1": "127.0.1.1", "master": "127.0.1.1", "algo-2": "127.0.1.2"}
+def test_the_hosts_file_gives_every_name_its_first_address(tmp_path: Path) -> None:
+    assert read_hosts_file(tmp_path / "hosts") == {}
+    (tmp_path / "hosts").write_text("# sandbox\n127.0.1.1 algo-1 master\n127.0.1.2\talgo-2 # second\n127.0.9.9 algo-1\n\n")
+    assert read_hosts_file(tmp_path / "hosts") == {"algo-1": "127.0.1.1", "master": "127.0.1.1", "algo-2": "127.0.1.2"}
 
 
 class Clock:
@@ -113,7 +114,7 @@ def test_names_that_resolve_late_are_waited_for_with_growing_pauses() -> None:
             raise OSError("no such name")
         return "10.0.0.1"
 
-    found = wait_for_hosts(["algo-1", "algo-2"], {}, print, resolve, lambda: clock.now, clock.sleep)
+    found = wait_for_hosts(["algo-1", "algo-2"], {}, resolve, lambda: clock.now, clock.sleep)
     assert found == {"algo-1": "10.0.0.1", "algo-2": "10.0.0.1"}
     assert clock.sleeps[:7] == [0.5, 1, 2, 4, 8, 16, 20]
 
@@ -125,7 +126,7 @@ def test_fails_with_75_when_a_name_does_not_resolve_for_15_minutes() -> None:
         raise OSError("no such name")
 
     with pytest.raises(DriverError, match="no address for algo-2") as raised:
-        wait_for_hosts(["algo-1", "algo-2"], {"algo-1": "127.0.0.1"}, print, resolve, lambda: clock.now, clock.sleep)
+        wait_for_hosts(["algo-1", "algo-2"], {"algo-1": "127.0.0.1"}, resolve, lambda: clock.now, clock.sleep)
     assert raised.value.code == 75
     assert 860 <= clock.now <= 900
 
@@ -138,7 +139,7 @@ def test_a_resolver_that_takes_seconds_for_each_of_300_names_does_not_stretch_th
         raise OSError("timed out")
 
     with pytest.raises(DriverError, match="no address for algo-1"):
-        wait_for_hosts([f"algo-{number}" for number in range(1, 301)], {}, print, resolve, lambda: clock.now, clock.sleep)
+        wait_for_hosts([f"algo-{number}" for number in range(1, 301)], {}, resolve, lambda: clock.now, clock.sleep)
     assert clock.now <= 910
 
 

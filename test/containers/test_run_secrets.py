@@ -93,7 +93,7 @@ def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(references: dict[str, str], services: FakeServices) -> dict[str, str]:
-    return read_secrets(references, services.environ, log.hide, lambda _line: None)
+    return read_secrets(references, services.environ)
 
 
 @pytest.mark.parametrize(("reference", "value"), [(SECRET_ARN, TOKEN), ("slipway/hub", TOKEN), (PARAMETER_ARN, KEY), ("/slipway/key", KEY)])

@@ -22,7 +22,7 @@ from slipway_driver.health_gate import EarlyAnswers
 from slipway_driver.inventory import inventory
 from slipway_driver.job import BUILTIN_MODULES, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
-from slipway_driver.log import hide, log
+from slipway_driver.log import log
 from slipway_driver.mpi import HOST_MODULE, mpi_environment, mpi_words
 from slipway_driver.newest_checkpoint import resume_words
 from slipway_driver.paths import Paths
@@ -46,7 +46,7 @@ class Attempt:
         cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups, job.spare_instances)
         self.paths, self.folder, self._started_at = paths, paths.code, started_at
         # Before any other code runs, including pip.
-        self._inherited = {**inherited, **read_secrets(job.secrets, inherited, hide, log)} if job.secrets else inherited
+        self._inherited = {**inherited, **read_secrets(job.secrets, inherited)} if job.secrets else inherited
         #: Answers for the health check, which run since the start; None without a check.
         self.early = EarlyAnswers() if job.health_check != "off" else None
         #: Folder for the flight recorder traces and stacks that explain a hang.
@@ -59,7 +59,7 @@ class Attempt:
         if self.compile_cache:
             self.compile_cache.begin()
         known, before = read_hosts_file(paths.config / "hosts"), time.monotonic()
-        addresses = wait_for_hosts(cluster.hosts, known, log)
+        addresses = wait_for_hosts(cluster.hosts, known)
         log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
         # On SageMaker, scripts expect the host name. The hosts of the sandbox exist only in its hosts file, so their addresses are used.
         self._reached_at = {host: known.get(host, host) for host in cluster.hosts}
@@ -85,8 +85,7 @@ class Attempt:
             prepare_code(paths.channel("code"), job.code_digest, paths.code)
             refuse_windows_text(job.entry_point, paths.code)
             if job.requirements:
-                wheels = paths.channel("wheels")
-                install_requirements(paths.code, job.requirements, job.requirements_digest, wheels, self._inherited, log)
+                install_requirements(paths.code, job.requirements, paths.channel("wheels"), self._inherited)
         for folder in (paths.model, paths.output_data, paths.code, self.dumps):
             try:
                 folder.mkdir(parents=True, exist_ok=True)

@@ -24,8 +24,8 @@ class Repeated:
     """Calls `work` at once and then every `seconds` from a daemon thread, until it returns True or `stop` is called. Of several errors in a
     row, the first one is logged, after `trouble`."""
 
-    def __init__(self, seconds: float, trouble: str, log: Callable[[str], None]) -> None:
-        self._seconds, self._trouble, self._log = seconds, trouble, log
+    def __init__(self, seconds: float, trouble: str) -> None:
+        self._seconds, self._trouble = seconds, trouble
         self._stopped, self._awake = threading.Event(), threading.Event()
         self._complained = False
         self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
@@ -43,7 +43,7 @@ class Repeated:
         except Exception as error:  # The thread must survive any error and try again.
             if not self._complained:
                 self._complained = True
-                self._log("%s: %s" % (self._trouble, error))
+                log("%s: %s" % (self._trouble, error))
             return False
 
     def start(self) -> None:
@@ -74,11 +74,10 @@ class Heartbeat(Repeated):
         self,
         uri: str,
         facts: Callable[[], Dict[str, Any]],
-        log: Callable[[str], None],
         client: "S3Client | None" = None,
         interval_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
-        super().__init__(interval_seconds, "heartbeat could not be written", log)
+        super().__init__(interval_seconds, "heartbeat could not be written")
         self._bucket, self._key = parse_uri(uri)
         self._facts, self._client, self._began = facts, client or S3Client(), time.monotonic()
 
@@ -103,7 +102,7 @@ def heartbeat_of(attempt: Attempt, facts: Callable[[], Dict[str, Any]]) -> Optio
     uri = attempt.job.heartbeat_uri
     if not uri or not attempt.cluster.is_first:
         return None
-    return Heartbeat(uri, noticing(attempt, facts, log), log)
+    return Heartbeat(uri, noticing(attempt, facts))
 
 
 INTERVAL_SECONDS = 30.0
@@ -119,12 +118,11 @@ class HandOverWatch(Repeated):
         uri: str,
         attempt: int,
         target: Path,
-        log: Callable[[str], None],
         on_request: Callable[[str], None],
         client: "S3Client | None" = None,
         interval_seconds: float = INTERVAL_SECONDS,
     ) -> None:
-        super().__init__(interval_seconds, "the hand-over request could not be read, or not be passed on", log)
+        super().__init__(interval_seconds, "the hand-over request could not be read, or not be passed on")
         self._bucket, self._key = parse_uri(uri)
         self._attempt, self._target, self._on_request, self._client = attempt, target, on_request, client or S3Client()
 
@@ -162,7 +160,7 @@ def hand_over_of(attempt: Attempt, on_request: Callable[[str], None]) -> Optiona
     if not uri or not (cluster.is_first or cluster.has_rank_0):
         return None
     seconds = float(attempt.environ.get("SLIPWAY_HAND_OVER_SECONDS") or INTERVAL_SECONDS)
-    return HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, log, on_request, interval_seconds=seconds)
+    return HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, on_request, interval_seconds=seconds)
 
 
 POLL_SECONDS = 60.0
@@ -177,7 +175,7 @@ class Mirror(Repeated):
     host. A stop keeps complete files and cancels a download in progress."""
 
     def __init__(self, uri: str, root: Path, client: Optional[S3Client] = None) -> None:
-        super().__init__(POLL_SECONDS, "the newest checkpoint could not be copied", log)
+        super().__init__(POLL_SECONDS, "the newest checkpoint could not be copied")
         self._uri, self._root, self._client = uri, root, client or S3Client()
         self._done = ""
 

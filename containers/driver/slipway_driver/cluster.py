@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, DriverError
+from slipway_driver.log import log
 
 HOMOGENEOUS = "homogeneousCluster"
 DNS_WAIT_SECONDS = 15 * 60.0
@@ -147,28 +148,21 @@ def read_cluster(path: Path, training_groups: Sequence[str], spares: int = 0) ->
     return parse_cluster(raw, training_groups, spares)
 
 
-def parse_hosts_file(text: str) -> Dict[str, str]:
-    """Parses lines `address name [name...]` into {name: address}; `#` starts a comment."""
-    found: Dict[str, str] = {}
-    for line in text.splitlines():
-        words = line.split("#", 1)[0].split()
-        for name in words[1:]:
-            found.setdefault(name, words[0])
-    return found
-
-
 def read_hosts_file(path: Path) -> Dict[str, str]:
-    """The content of the sandbox's hosts file; empty on SageMaker, where the file does not exist."""
-    try:
-        return parse_hosts_file(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
+    """{name: address} from the sandbox's hosts file, whose lines are `address name [name...]`; `#` starts a comment. Empty on SageMaker,
+    where the file does not exist."""
+    found: Dict[str, str] = {}
+    with suppress(FileNotFoundError):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            words = line.split("#", 1)[0].split()
+            for name in words[1:]:
+                found.setdefault(name, words[0])
+    return found
 
 
 def wait_for_hosts(
     hosts: Sequence[str],
     known: Mapping[str, str],
-    log: Callable[[str], None],
     resolve: Callable[[str], str] = socket.gethostbyname,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,

@@ -20,11 +20,12 @@ import zlib
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 from urllib.parse import urlsplit
 
 from slipway_driver.aws_call import AwsRequest, call_aws
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.log import log
 
 _CHUNK = 1 << 20
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
@@ -151,22 +152,17 @@ def index_url(repository_arn: str, environ: Mapping[str, str]) -> str:
     return "%s://aws:%s@%s%s/simple/" % (parts.scheme, token, parts.netloc, parts.path.rstrip("/"))
 
 
-def install_requirements(
-    folder: Path, name: str, digest: Optional[str], wheels_channel: Path, inherited: Mapping[str, str], log: Callable[[str], None]
-) -> None:
+def install_requirements(folder: Path, name: str, wheels: Path, inherited: Mapping[str, str]) -> None:
     """Installs the requirements file `name` of the code folder. pip resolves relative paths against its working directory, which is the
     code folder, as in AWS's toolkit (sagemaker-training 5.1.1, modules.py install_requirements).
 
-    Raises DriverError (77) if the file is missing, differs from the launched file, or cannot be installed.
+    Raises DriverError (77) if the file is missing or cannot be installed. `wheels`: the folder of a channel, which the run may not have.
     """
     file = (folder / name).resolve()
     if not file.is_file():
         raise DriverError(ENVIRONMENT, "code.requirements: must be a file of the code archive, got %s" % file.name)
-    if digest is not None and sha256_of(file) != bare_digest(digest):
-        raise DriverError(ENVIRONMENT, "code.requirements: must have digest %s; launch it again" % bare_digest(digest))
-    wheels = wheels_channel if wheels_channel.is_dir() else None
     environ, command = dict(inherited), [*PIP, "--requirement", str(file)]
-    if wheels:
+    if wheels.is_dir():
         # No index: in a container without internet access, pip would wait for timeouts.
         command, origin = [*command, "--no-index", "--find-links", str(wheels)], "the wheels of channel %s" % wheels.name
     elif repository := inherited.get(REPOSITORY_VARIABLE):

@@ -17,6 +17,7 @@ from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.driver_start import Decisions
 from slipway_driver.gpus import is_evidence
+from slipway_driver.log import log
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, serve
 from slipway_driver.restart_policy import (
     RELEASED,
@@ -39,7 +40,7 @@ class Coordinator:
     """Runs on the first host, and on a host without others. `hosts`: the training hosts in rank order; `spares`: the spare hosts."""
 
     def __init__(
-        self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int, log: Callable[[str], None],
+        self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int,
         resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS, spares: Sequence[str] = (),
         kept: Optional[Decisions] = None,
     ) -> None:  # fmt: skip
@@ -47,7 +48,7 @@ class Coordinator:
         self.broken: List[Report] = []
         self._own, self._hosts, self._spares = hosts[0], list(hosts), list(spares)
         self._all = len(hosts) + len(spares)
-        self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
+        self._budget, self._resume_from, self._patience = RestartBudget(restarts), resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
         self._inbox: "queue.Queue[tuple[PeerChannel, Dict[str, Any]]]" = queue.Queue()
         self._early: List[Report] = []
@@ -71,7 +72,7 @@ class Coordinator:
         self._socket: Optional[socket.socket] = None
         if self._all > 1:
             self._socket = socket.create_server((bind_to, port), backlog=self._all)
-            serve(self._socket, secret, self._listen, log)
+            serve(self._socket, secret, self._listen)
 
     def _listen(self, channel: PeerChannel) -> None:
         with self._lock:
@@ -79,7 +80,7 @@ class Coordinator:
                 return channel.close()
             self._channels[channel.name] = channel
             if len(self._channels) == self._all - 1:
-                self._log("the drivers of all %d hosts are connected" % self._all)
+                log("the drivers of all %d hosts are connected" % self._all)
         while True:
             try:
                 self._inbox.put((channel, channel.receive()))

@@ -240,12 +240,12 @@ def _peers_of(attempt: Attempt, is_again: bool, kept: Decisions) -> Peers:
     # With Ray, a host reports a process of Ray that ends, and the loss of another host, as hardware.
     gpus = [] if job.launcher == "ray" else attempt.hardware.get("gpuIds", [])
     if talks and secret and not cluster.is_first:
-        return Member(cluster.current_host, environ["MASTER_ADDR"], port, bind_to, secret, log, seconds, is_again, gpus)
+        return Member(cluster.current_host, environ["MASTER_ADDR"], port, bind_to, secret, seconds, is_again, gpus)
     if talks and secret:
         hosts, spares, restarts = cluster.training_hosts, cluster.idle_hosts, job.restarts_in_place
     else:
         hosts, spares = (cluster.current_host,), ()
         restarts = job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0
-    first = Coordinator(hosts, bind_to, port, secret, restarts, log, newest, seconds, spares, kept)
+    first = Coordinator(hosts, bind_to, port, secret, restarts, newest, seconds, spares, kept)
     first.share("identity", gpus)
     return first

@@ -59,7 +59,6 @@ class Job:
     silence_minutes: float = _at("progress.silenceMinutes", float, 20)
     code_digest: Optional[str] = _at("digests.code")
     requirements: Optional[str] = _at("requirements")
-    requirements_digest: Optional[str] = _at("digests.requirements")
     max_runtime_seconds: Optional[int] = _at("maxRuntimeSeconds", int)
     heartbeat_uri: Optional[str] = _at("heartbeatUri")
     hand_over_uri: Optional[str] = _at("handOverUri")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from typing import Any, Callable, Dict, Optional, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Union
 
 from slipway_driver.coordinator import Coordinator
+from slipway_driver.log import log
 from slipway_driver.peer_channel import (
     CONNECT_SECONDS,
     LATE_SECONDS,
@@ -25,14 +26,14 @@ class Member:
     """Runs on every host except the first, with one channel to the first host."""
 
     def __init__(
-        self, host: str, address: str, port: int, bind_to: Optional[str], secret: str, log: Callable[[str], None],
+        self, host: str, address: str, port: int, bind_to: Optional[str], secret: str,
         report_seconds: float = REPORT_SECONDS, is_again: bool = False, gpus: Sequence[Sequence[Any]] = (),
     ) -> None:  # fmt: skip
         """`is_again`: a signal has ended the driver of this host before; `gpus`: the GPUs of this host."""
         #: What is sent after every connection, also to a first host whose driver was started again: the GPUs of this host, and those that
         #: have passed the full health check.
         self._introduction: Dict[str, Any] = {"identity": list(gpus), "cleared": []}
-        self._host, self._log, self._patience = host, log, report_seconds
+        self._host, self._patience = host, report_seconds
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
         self._end: Optional[str] = None
@@ -51,7 +52,7 @@ class Member:
             self._channel = connect_patiently(address, port, self._host, secret, bind_to, returns if is_again else CONNECT_SECONDS)
             self._introduce(is_again)
         except PeerLost as error:
-            self._log("the first host's driver: %s; there will be no restart in place" % error)
+            log("the first host's driver: %s; there will be no restart in place" % error)
             self._refused.set()
             return
         self._connected.set()
@@ -122,7 +123,7 @@ class Member:
         try:
             self._channel.send(message)
         except PeerLost:
-            self._log("the connection to the first host's driver was lost")
+            log("the connection to the first host's driver was lost")
         return True
 
     def settle(self, own: Report) -> "tuple[Decision, str]":

@@ -174,7 +174,7 @@ def run_daemon(environ: Mapping[str, str]) -> int:
     """Runs the command of mpirun's agent on this host and returns its exit code."""
     agents: "queue.Queue[PeerChannel]" = queue.Queue()
     with socket.create_server((environ.get("SLIPWAY_BIND_ADDRESS", ""), worker_port(environ))) as listening:
-        serve(listening, secret_of(environ), agents.put, log)
+        serve(listening, secret_of(environ), agents.put)
         try:
             channel = agents.get(timeout=ORDER_SECONDS)
             words = [str(word) for word in channel.receive()["run"]]

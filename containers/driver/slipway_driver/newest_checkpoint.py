@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
+from slipway_driver.log import log
 from slipway_driver.tables import NAMES_NEWEST, STEP_IN_PATH, TRAINER_CHECKPOINTS
 from slipway_s3 import S3Client, join_uri, parse_uri
 
@@ -67,7 +68,7 @@ def _beside(found: str, text: bytes, names: Iterable[str]) -> str:
     return next((each for each in names if each.startswith(folder)), "") and folder if is_name else ""
 
 
-def noticing(attempt: Attempt, facts: Facts, log: Callable[[str], None]) -> Facts:
+def noticing(attempt: Attempt, facts: Facts) -> Facts:
     """`facts`, which looks for checkpoints below the folder in which they are expected whenever it is called, until there are any, and logs
     once where the first one is: such a run would be taken for one that saves nothing.
 

@@ -16,6 +16,8 @@ import time
 from contextlib import suppress
 from typing import IO, Any, Callable, Dict, Mapping, Optional
 
+from slipway_driver.log import log
+
 LONGEST_LINE = 1 << 16
 HANDSHAKE_SECONDS = 10.0
 # The hosts of a job do not start at the same time.
@@ -141,7 +143,7 @@ def accept(connection: socket.socket, secret: str) -> PeerChannel:
     return PeerChannel(connection, lines, key, "server", name)
 
 
-def serve(listening: socket.socket, secret: str, use: Callable[[PeerChannel], None], log: Callable[[str], None]) -> None:
+def serve(listening: socket.socket, secret: str, use: Callable[[PeerChannel], None]) -> None:
     """Accepts clients that know the secret, until the socket is closed. `use` gets the channel of each in a thread of its own."""
 
     def shake_hands(connection: socket.socket) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Callable, Dict, Mapping, NamedTuple
+from typing import Any, Dict, Mapping, NamedTuple
 
 from slipway_driver.aws_call import AwsError, AwsRequest, call_aws
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
-from slipway_driver.log import SHORTEST_SECRET
+from slipway_driver.log import SHORTEST_SECRET, hide, log
 from slipway_s3.endpoint import region_of
 
 _PARAMETER_ARN = re.compile(r"^arn:[^:]+:ssm:([^:]+):\d{12}:parameter/.+$")
@@ -54,10 +54,8 @@ def _why(error: Exception) -> str:
     return "it holds no text" if isinstance(error, KeyError) else type(error).__name__ + ": " + str(error)
 
 
-def read_secrets(
-    references: Mapping[str, str], environ: Mapping[str, str], hide: Callable[[str], None], log: Callable[[str], None]
-) -> Dict[str, str]:
-    """Returns the values by variable name, after passing each one to `hide`.
+def read_secrets(references: Mapping[str, str], environ: Mapping[str, str]) -> Dict[str, str]:
+    """Returns the values by variable name, which no output shows from now on.
 
     Raises DriverError (77) with every secret that cannot be read.
     """
@@ -76,6 +74,5 @@ def read_secrets(
         values[name] = value
     if issues:
         raise DriverError(ENVIRONMENT, "; ".join(issues))
-    if values:
-        log("secrets: %s" % ", ".join(sorted(values)))
+    log("secrets: %s" % ", ".join(sorted(values)))
     return values

@@ -46,7 +46,7 @@ class Workers:
         self.lost: "queue.Queue[Failure]" = queue.Queue()
         if self._expected:
             self._socket = socket.create_server((settings.bind_to, settings.control_port), backlog=len(self._expected))
-            serve(self._socket, settings.secret, self._use, log)
+            serve(self._socket, settings.secret, self._use)
 
     def _use(self, channel: PeerChannel) -> None:
         """Waits until the host reports the end of its part, or until its connection is lost."""
