@@ -11,8 +11,8 @@ import pytest
 
 from fake_world import FakeWorld, job_json
 from slipway_driver import aws_call, log
+from slipway_driver.aws_call import read_secrets
 from slipway_driver.exit_codes import DriverError
-from slipway_driver.run_secrets import read_secrets
 
 pytestmark = pytest.mark.jobs
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver import process_environment as variables
 from slipway_driver import sm_environment as sm
+from slipway_driver.aws_call import read_secrets
 from slipway_driver.cluster import Cluster, own_address, read_cluster, read_hosts_file, wait_for_hosts
 from slipway_driver.code import install_requirements, prepare_code, refuse_windows_text
 from slipway_driver.compile_cache import compile_cache_of
@@ -28,7 +29,6 @@ from slipway_driver.newest_checkpoint import resume_words
 from slipway_driver.paths import Paths
 from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
-from slipway_driver.run_secrets import read_secrets
 
 #: Offset from the job's rendezvous port: the job's rendezvous may start on one host before the probe has ended on another.
 PROBE_PORT_OFFSET = 3

@@ -20,10 +20,10 @@ import zlib
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from time import monotonic, sleep
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import List, Mapping, Optional, Tuple
 from urllib.parse import urlsplit
 
-from slipway_driver.aws_call import AwsRequest, call_aws
+from slipway_driver.aws_call import call_aws
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.log import log
 
@@ -131,21 +131,17 @@ _PASSING = re.compile(
 _ARN = re.compile(r"^arn:([^:]+):codeartifact:([^:]+):(\d+):repository/([^/]+)/([^/]+)$")
 
 
-def _call(method: str, path: str, query: Mapping[str, str], region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
-    return call_aws(AwsRequest("codeartifact", "CODEARTIFACT", method, path, query), region, environ)
-
-
 def index_url(repository_arn: str, environ: Mapping[str, str]) -> str:
     """Index URL for pip. It contains the token and must not be logged. Raises DriverError (77) if a request to the repository fails."""
     found = _ARN.match(repository_arn)
     if found is None:
         raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: must be the ARN of a CodeArtifact repository, got %s" % repository_arn)
     _, region, owner, domain, repository = found.groups()
-    names = {"domain": domain, "domain-owner": owner}
+    names, place = {"domain": domain, "domain-owner": owner}, ("codeartifact", region, environ)
     try:
-        token = _call("POST", "/v1/authorization-token", names, region, environ)["authorizationToken"]
+        token = call_aws(*place, path="/v1/authorization-token", query=names)["authorizationToken"]
         wanted = dict(names, repository=repository, format="pypi")
-        endpoint = _call("GET", "/v1/repository/endpoint", wanted, region, environ)["repositoryEndpoint"]
+        endpoint = call_aws(*place, method="GET", path="/v1/repository/endpoint", query=wanted)["repositoryEndpoint"]
     except (OSError, ValueError, KeyError) as error:
         raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: the request to %s failed (%s)" % (repository_arn, error))
     parts = urlsplit(endpoint)
