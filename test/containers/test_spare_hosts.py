@@ -16,7 +16,7 @@ from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.health import Health, complaint, parse_gpus
 from slipway_driver.job import parse_job
-from slipway_driver.restart_policy import Report, Start, decide, replaced
+from slipway_driver.restart_policy import Report, Start, decide
 from slipway_s3 import S3Client
 
 pytestmark = pytest.mark.jobs
@@ -133,8 +133,9 @@ def test_nobody_is_called_for_a_host_that_does_not_answer() -> None:
 
 
 def test_no_host_has_two_places() -> None:
-    hosts, why = replaced(["algo-1", "algo-2", "algo-3"], ["algo-2", "algo-3"], ["algo-8", "algo-9"])
-    assert (hosts, why) == (("algo-1", "algo-8", "algo-9"), "")
+    reports = [report("algo-2", "hardware"), report("algo-3", "hardware")]
+    decision = decide(reports, [], 3, [], ["algo-1", "algo-2", "algo-3"], ["algo-8", "algo-9"])
+    assert (decision.restart, decision.hosts) == (True, ("algo-1", "algo-8", "algo-9"))
 
 
 #: Steps until 6, with a checkpoint at 2. A host that BREAK names loses a GPU at step 4 or always fails there; the other one waits there for

@@ -20,7 +20,7 @@ from slipway_driver.gpus import is_evidence
 from slipway_driver.log import log
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, serve
 from slipway_driver.restart_policy import (
-    RELEASED,
+    STOPPED,
     Decision,
     Report,
     RestartBudget,
@@ -29,7 +29,6 @@ from slipway_driver.restart_policy import (
     last_step,
     lost_driver,
     report_from,
-    stopped,
 )
 
 #: Reports that are handed out once, and how many of them are kept until then.
@@ -55,10 +54,8 @@ class Coordinator:
         #: By kind and host.
         self._reports: Dict[str, Dict[str, Any]] = collections.defaultdict(dict)
         self._queued: Dict[str, Deque[Tuple[str, Any]]] = {kind: collections.deque(maxlen=MAX_QUEUED) for kind in QUEUED}
-        #: Hosts whose connection was lost, and until when their driver may return.
-        self._lost: Dict[str, float] = {}
-        #: Those of them whose driver has ended.
-        self._ended: List[str] = []
+        #: Hosts whose connection was lost: until when their driver may return, and whether it has ended.
+        self._lost: Dict[str, Tuple[float, bool]] = {}
         self._stopping = False
         #: By host that has finished, why that was early; "" if it was not.
         self.done: Dict[str, str] = {}
@@ -87,7 +84,7 @@ class Coordinator:
             except (PeerLost, ValueError) as error:
                 returns = isinstance(error, PeerEnded) and not error.for_good
                 seconds = min(RETURN_SECONDS, self._patience) if returns else 0.0
-                self._inbox.put((channel, {"type": "lost", "ended": isinstance(error, PeerEnded), "until": time.monotonic() + seconds}))
+                self._inbox.put((channel, {"type": "lost", "loss": (time.monotonic() + seconds, isinstance(error, PeerEnded))}))
                 return
 
     @property
@@ -104,8 +101,7 @@ class Coordinator:
         host, kind = channel.name, str(message.get("type"))
         if kind == "lost":
             if host not in self.done and channel is self._channels[host]:
-                self._lost[host] = message["until"]
-                self._ended += [host] if message["ended"] else []
+                self._lost[host] = message["loss"]
         elif kind == "again":
             self._return(host)
         elif kind == "ended" and message.get("kind") == "done":
@@ -125,7 +121,6 @@ class Coordinator:
     def _return(self, host: str) -> None:
         """The driver of a host was started again, and with it nothing of its ranks is left."""
         self._lost.pop(host, None)
-        self._ended = [other for other in self._ended if other != host]
         if host in self._others and host not in self.done:
             self._early = [*(report for report in self._early if report.host != host), lost_driver(host)]
 
@@ -166,10 +161,6 @@ class Coordinator:
         waiting = self._queued[kind]
         return [waiting.popleft() for _ in range(len(waiting))]
 
-    def heard(self) -> str:
-        """A host without others does not wait as a spare."""
-        return RELEASED
-
     def all_ended(self) -> bool:
         """Whether the ranks of every other training host have ended, as far as this host can know."""
         return {*self.done, *(report.host for report in self._early), *self._without_return()}.issuperset(self._others)
@@ -190,7 +181,8 @@ class Coordinator:
         """Ends the ranks on all hosts, collects every report, and sends the decision to all hosts. Returns the decision and the checkpoint
         to resume from ("" for none). EFA reports are kept if the ranks do not start again."""
         # A driver that was killed before it connected never reports.
-        self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
+        late = min(LATE_SECONDS, self._patience)
+        self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), late)
         self._send({"type": "end", "kind": own.kind})
         self._take_while(lambda: len(self._early) + len(self.done) < len(self._others) and not self._in_vain(own), self._patience)
         reports = list(self._early)
@@ -198,16 +190,15 @@ class Coordinator:
         self.broken += [report for report in reports if is_evidence(report)]
         answered = {report.host for report in reports}
         missing = [host for host in self._others if host not in answered or host in self._gone()]
+
+        def restarts_with(spares: Sequence[str]) -> bool:
+            return self._decide(reports, missing, spares).restart
+
+        # A spare host that has not connected yet may help.
+        self._take_while(lambda: not restarts_with(self._waiting()) and restarts_with(self._intact_spares()), late)
         decision = self._decide(reports, missing, self._waiting())
-        if not decision.restart and self._decide(reports, missing, self._intact_spares()).restart:
-            # A spare host that has not connected yet may help.
-            self._take_while(
-                lambda: len(self._waiting()) < len(self._intact_spares()) and not self._decide(reports, missing, self._waiting()).restart,
-                min(LATE_SECONDS, self._patience),
-            )
-            decision = self._decide(reports, missing, self._waiting())
         if self._stopping:
-            decision = stopped(decision.cause)
+            decision = decision._replace(restart=False, why=STOPPED)
         resume_from = self._resume_from() if decision.restart else ""
         self._send(decision.as_message(resume_from))
         if decision.restart:
@@ -248,7 +239,7 @@ class Coordinator:
     @property
     def another_ended(self) -> bool:
         """Whether the driver of another training host has ended before the job was done."""
-        return any(host in self._ended for host in self._cut_off())
+        return any(self._lost[host][1] for host in self._cut_off())
 
     def _gone(self) -> List[str]:
         """Training hosts that cannot report, now or after a return of their driver."""
@@ -256,7 +247,7 @@ class Coordinator:
 
     def _without_return(self) -> List[str]:
         """Training hosts whose connection was lost, and whose driver can no longer return."""
-        return [host for host in self._cut_off() if time.monotonic() >= self._lost[host]]
+        return [host for host in self._cut_off() if time.monotonic() >= self._lost[host][0]]
 
     def _cut_off(self) -> List[str]:
         """Training hosts whose connection was lost."""

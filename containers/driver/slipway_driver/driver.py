@@ -145,6 +145,7 @@ class Driver:
             if isinstance(self._peers, Coordinator) and not trains:
                 self._idle = IdleCoordinator(attempt, self._peers, monitor)
         elif self._idle is None:
+            assert isinstance(self._peers, Member)
             self._idle = idle_host(attempt, self._peers, set_aside=self._run is not None)
             self._run = self._monitor = None
         if attempt.compile_cache:
@@ -239,13 +240,10 @@ def _peers_of(attempt: Attempt, is_again: bool, kept: Decisions) -> Peers:
     port, bind_to, secret, seconds = int(environ["MASTER_PORT"]) + 1, environ["SLIPWAY_BIND_ADDRESS"], job.restart_secret, patience(environ)
     # With Ray, a host reports a process of Ray that ends, and the loss of another host, as hardware.
     gpus = [] if job.launcher == "ray" else attempt.hardware.get("gpuIds", [])
-    if talks and secret and not cluster.is_first:
+    if talks and not cluster.is_first:
         return Member(cluster.current_host, environ["MASTER_ADDR"], port, bind_to, secret, seconds, is_again, gpus)
-    if talks and secret:
-        hosts, spares, restarts = cluster.training_hosts, cluster.idle_hosts, job.restarts_in_place
-    else:
-        hosts, spares = (cluster.current_host,), ()
-        restarts = job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0
+    hosts, spares = (cluster.training_hosts, cluster.idle_hosts) if talks else ((cluster.current_host,), ())
+    restarts = job.restarts_in_place if cluster.takes_part or cluster.idle else 0
     first = Coordinator(hosts, bind_to, port, secret, restarts, newest, seconds, spares, kept)
     first.share("identity", gpus)
     return first

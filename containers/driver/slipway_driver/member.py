@@ -8,6 +8,8 @@ import threading
 from typing import Any, Dict, Optional, Sequence, Union
 
 from slipway_driver.coordinator import Coordinator
+from slipway_driver.errors import Failure
+from slipway_driver.exit_codes import DONE, TRY_AGAIN, class_of
 from slipway_driver.log import log
 from slipway_driver.peer_channel import (
     CONNECT_SECONDS,
@@ -19,7 +21,7 @@ from slipway_driver.peer_channel import (
     PeerLost,
     connect_patiently,
 )
-from slipway_driver.restart_policy import CUT_OFF, RELEASED, Decision, Report, decided, stopped
+from slipway_driver.restart_policy import STOPPED, Decision, Report, decided
 
 
 class Member:
@@ -30,18 +32,16 @@ class Member:
         report_seconds: float = REPORT_SECONDS, is_again: bool = False, gpus: Sequence[Sequence[Any]] = (),
     ) -> None:  # fmt: skip
         """`is_again`: a signal has ended the driver of this host before; `gpus`: the GPUs of this host."""
-        #: What is sent after every connection, also to a first host whose driver was started again: the GPUs of this host, and those that
-        #: have passed the full health check.
-        self._introduction: Dict[str, Any] = {"identity": list(gpus), "cleared": []}
+        #: What is sent after every connection, also to a first host whose driver was started again: the GPUs of this host, those that have
+        #: passed the full health check, and the EFA report.
+        self._introduction: Dict[str, Any] = {"identity": list(gpus), "cleared": [], "efa": None}
         self._host, self._patience = host, report_seconds
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
         self._end: Optional[str] = None
-        #: The EFA report that could not be sent yet.
-        self._unprinted: Optional[Dict[str, Any]] = None
         #: Whether the first host's driver has ended.
         self.another_ended = False
-        self._connected, self._refused = threading.Event(), threading.Event()
+        self._connected = threading.Event()
         self._stopping, self._closed = False, False
         arguments = (address, port, bind_to, secret, is_again)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
@@ -53,7 +53,7 @@ class Member:
             self._introduce(is_again)
         except PeerLost as error:
             log("the first host's driver: %s; there will be no restart in place" % error)
-            self._refused.set()
+            self._inbox.put(None)
             return
         self._connected.set()
         while True:
@@ -97,15 +97,11 @@ class Member:
         return self._end
 
     def share(self, kind: str, content: Any) -> bool:
-        """Sends a report of this host to the first host; False if there is no connection yet. An EFA report is then sent in `settle`, and
-        what introduces this host with the connection."""
-        message = {"type": kind, "content": content}
+        """Sends a report of this host to the first host; False if there is no connection yet, with which what introduces this host is
+        sent."""
         if kind in self._introduction:
             self._introduction[kind] = content
-        sent = bool(content) and self._send(message)
-        if kind == "efa":
-            self._unprinted = None if sent else message
-        return sent
+        return bool(content) and self._send({"type": kind, "content": content})
 
     def stop(self) -> None:
         """Called on SIGTERM: the job is ending, so no decision is waited for."""
@@ -130,9 +126,11 @@ class Member:
         """Sends the report and waits for the decision of the first host."""
         self._end = None
         lost = Decision(False, own, "the connection to the first host's driver was lost")
+        stopped = Decision(False, own, STOPPED)
         # The ranks may have ended before this driver could connect.
         if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
-            return (stopped(own) if self._stopping else lost), ""
+            return (stopped if self._stopping else lost), ""
+        self._introduction["efa"] = None  # A start that follows has networks of its own.
         channel = self._report(self._channel, own)
         while True:
             try:
@@ -140,7 +138,7 @@ class Member:
             except queue.Empty:
                 return lost, ""
             if message is None:
-                return (stopped(own) if self._stopping else lost), ""
+                return (stopped if self._stopping else lost), ""
             if message.get("type") == "decision":
                 return decided(message)
             if message.get("type") == "back" and self._channel is not channel:
@@ -149,25 +147,20 @@ class Member:
     def _report(self, channel: PeerChannel, own: Report) -> PeerChannel:
         """Sends the report of this host, and returns its channel."""
         with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
-            if self._unprinted is not None:
-                channel.send(self._unprinted)
-                self._unprinted = None
             channel.send(own.as_message())
         return channel
 
-    def heard(self) -> "tuple[Decision, str] | str | None":
-        """For an idle host: the next decision, RELEASED or CUT_OFF at the end of the wait, or None if there is no message."""
-        if self._refused.is_set():
-            return CUT_OFF
+    def heard(self) -> "tuple[Decision, str] | Failure | None":
+        """For an idle host: the next decision, its outcome at the end of the wait, or None if there is no message."""
         try:
             message = self._inbox.get_nowait()
         except queue.Empty:
             return None
         if message is None:
-            return CUT_OFF
+            return Failure(TRY_AGAIN, "peer-lost", None, "the connection to the first host's driver was lost", [])
         if message.get("type") == "decision":
             return decided(message)
-        return RELEASED if message.get("type") == "release" else None
+        return Failure(DONE, class_of(DONE), None, "", []) if message.get("type") == "release" else None
 
     def announce(self, kind: str) -> None:
         """Does nothing: only the first host detects hangs."""

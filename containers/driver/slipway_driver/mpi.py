@@ -125,11 +125,9 @@ def shim_environment(inherited: Mapping[str, str]) -> Tuple[Dict[str, str], str]
 
 
 def mpi_environment(job: Job, cluster: Cluster, paths: Paths, inherited: Mapping[str, str], master: str) -> Tuple[Dict[str, str], str]:
-    """Variables of an MPI start, and a log line about a missing part. Raises DriverError (77) if several hosts have no secret."""
+    """Variables of an MPI start, and a log line about a missing part."""
     if job.launcher != "mpi" or not cluster.takes_part:
         return {}, ""
-    if not job.restart_secret and len(cluster.training_hosts) > 1:
-        raise DriverError(ENVIRONMENT, "job.json restartSecret: must be set for launcher mpi on several hosts, got nothing")
     preload, complaint = shim_environment(inherited)
     smddp = smddp_environment(cluster, master) if job.collectives == "smddp" else {}
     return {**preload, FOLDER_VARIABLE: str(paths.code), **smddp}, complaint

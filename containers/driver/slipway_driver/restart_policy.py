@@ -19,8 +19,8 @@ FOLLOWING_KINDS = ("peer-lost",)
 NAMELESS_KINDS = (*FOLLOWING_KINDS, class_of(HANG))
 #: A signal has ended the driver of the host, which was started again.
 DRIVER_LOST = "driver-lost"
-#: The end of an idle host's wait: the job is done, or the connection to the first host was lost.
-RELEASED, CUT_OFF = "released", "cut-off"
+#: Why nothing starts again after SIGTERM.
+STOPPED = "the job is being stopped"
 #: The host itself is broken; the ranks must not start on it again.
 HARDWARE = "hardware"
 #: Seconds in which the number of restarts is limited.
@@ -67,11 +67,6 @@ def decided(message: Mapping[str, Any]) -> Tuple[Decision, str]:
     return decision._replace(cause=report_from(message["cause"]), hosts=tuple(message["hosts"])), message["resumeFrom"]
 
 
-def stopped(cause: Report) -> Decision:
-    """The decision after SIGTERM."""
-    return Decision(False, cause, "the job is being stopped")
-
-
 class Start(NamedTuple):
     """A previous start of the ranks: the last step seen in it, and the host whose failure ended it."""
 
@@ -115,17 +110,6 @@ def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: i
     return ""
 
 
-def replaced(hosts: Sequence[str], broken: Sequence[str], spares: Sequence[str]) -> Tuple[Tuple[str, ...], str]:
-    """Returns `hosts` with each broken host replaced by a spare, and the reason if that is not possible ("" if it is).
-
-    The driver of the first host coordinates the others also when a spare has replaced it, as long as its container runs.
-    """
-    if len(broken) > len(spares):
-        return (), "%s: no spare host is left" % ", ".join(broken[:5])
-    place = dict(zip(broken, spares))
-    return tuple(place.get(host, host) for host in hosts), ""
-
-
 def decide(
     reports: Sequence[Report],
     missing: Sequence[str],
@@ -151,8 +135,11 @@ def decide(
         if not suspect:
             return Decision(False, cause, "no progress beyond step %s of the previous start" % before)
         broken = [cause.host]
-    then, why = replaced(hosts, broken, spares)
-    return Decision(not why, cause, why, then, len(starts) + 1)
+    if len(broken) > len(spares):
+        return Decision(False, cause, "%s: no spare host is left" % ", ".join(broken[:5]))
+    # The driver of the first host coordinates the others also when a spare has replaced it, as long as its container runs.
+    place = dict(zip(broken, spares))
+    return Decision(True, cause, "", tuple(place.get(host, host) for host in hosts), len(starts) + 1)
 
 
 class RestartBudget:
