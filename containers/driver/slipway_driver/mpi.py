@@ -23,7 +23,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Sequence, Tuple
 
 from slipway_driver.cluster import Cluster, read_hosts_file
 from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, DriverError, shell_code
@@ -44,55 +44,38 @@ SMDDP_PORT = 7592
 HOST_MODULE = "slipway_driver.mpi"
 
 
-def find_mpirun(path: str) -> str:
-    """The absolute path of mpirun. Raises DriverError (77) if it is not installed."""
-    found = shutil.which("mpirun", path=path + os.pathsep + INSTALLED)
-    if found is None:
+def mpirun_words(cluster: Cluster, processes: int, options: str, command: Sequence[str], environ: Mapping[str, str]) -> List[str]:
+    """Starts `processes` ranks on each training host, numbered host by host. The options of the run file come last, split like a shell
+    does, without expansions. Raises DriverError (77) for an unclosed quote, and if mpirun is not installed."""
+    hosts, interface = cluster.training_hosts, cluster.network_interface
+    mpirun = shutil.which("mpirun", path=environ.get("PATH", "") + os.pathsep + INSTALLED)
+    if mpirun is None:
         why = "distribution.launcher: mpi needs mpirun on the image's PATH, got none; use torchrun or another image"
         raise DriverError(ENVIRONMENT, why)
-    return found
-
-
-def split_options(text: str) -> List[str]:
-    """Splits `mpiOptions` like a shell, without expansions. Raises DriverError (77) for an unclosed quote."""
     try:
-        return shlex.split(text)
+        given = shlex.split(options)
     except ValueError as error:
-        raise DriverError(ENVIRONMENT, "distribution.mpiOptions: must be words of a command line, got %s (%s)" % (text, error))
-
-
-def mpirun_words(
-    cluster: Cluster,
-    processes: int,
-    interface: Optional[str],
-    options: Sequence[str],
-    command: Sequence[str],
-    mpirun: str,
-    has_shim: bool,
-    python: str = sys.executable,
-) -> List[str]:
-    """Starts `processes` ranks on each training host, numbered host by host. The options of the run file come last."""
-    hosts = cluster.training_hosts
+        raise DriverError(ENVIRONMENT, "distribution.mpiOptions: must be words of a command line, got %s (%s)" % (options, error))
     words = [mpirun, "--host", ",".join("%s:%d" % (host, processes) for host in hosts), "-np", str(processes * len(hosts))]
     words += ["--allow-run-as-root", "--leave-session-attached", "-wdir", "/", "--bind-to", "none", "--map-by", "slot"]
     settings = {
         # Every driver starts its host's daemon, so the job needs neither sshd nor keys.
-        "plm_rsh_agent": "%s -B -u -m %s agent" % (python, HOST_MODULE),
+        "plm_rsh_agent": "%s -B -u -m %s agent" % (sys.executable, HOST_MODULE),
         "plm_rsh_no_tree_spawn": "1",
-        "plm_rsh_num_concurrent": str(max(len(hosts), 1)),
+        "plm_rsh_num_concurrent": str(len(hosts)),
         "pml": "ob1",
         "btl": "^openib",
         "btl_vader_single_copy_mechanism": "none",
         "orte_abort_on_non_zero_status": "1",
     }
-    if has_shim:
+    if "LD_PRELOAD" in environ:
         # With the shim every host knows its own name. Names are compared without DNS, so that hosts may even share one machine.
         settings["if_base_do_not_resolve"] = "1"
-    if interface:
+    if interface_exists(interface):
         settings.update({"btl_tcp_if_include": interface, "oob_tcp_if_include": interface})
     for name, value in settings.items():
         words += ["-mca", name, value]
-    return words + list(options) + list(command)
+    return [*words, *given, *command]
 
 
 def smddp_environment(cluster: Cluster, address: str) -> Dict[str, str]:
@@ -110,8 +93,8 @@ def under_mpi4py(script: Sequence[str], has_mpi4py: bool) -> List[str]:
     return [*script[:2], "-m", "mpi4py", *script[2:]] if python else list(script)
 
 
-def shim_environment(inherited: Mapping[str, str]) -> Tuple[Dict[str, str], str]:
-    """LD_PRELOAD with the hostname shim, or a log line if there is none, because MPI may then treat all hosts as one.
+def shim_environment(inherited: Mapping[str, str]) -> Dict[str, str]:
+    """LD_PRELOAD with the hostname shim. Logs if there is none, because MPI may then treat all hosts as one.
 
     SLIPWAY_HOSTNAME_SHIM sets another path of the shim in the image.
     """
@@ -119,31 +102,27 @@ def shim_environment(inherited: Mapping[str, str]) -> Tuple[Dict[str, str], str]
     candidates = ((own,) if own else ()) + HOSTNAME_SHIMS
     found = next((name for name in candidates if Path(name).is_file()), None)
     if found is None:
-        return {}, "no hostname shim in the image (%s): hosts are distinguished only by their addresses" % ", ".join(candidates)
+        log("no hostname shim in the image (%s): hosts are distinguished only by their addresses" % ", ".join(candidates))
+        return {}
     before = inherited.get("LD_PRELOAD", "")
-    return {"LD_PRELOAD": found + (":" + before if before else "")}, ""
+    return {"LD_PRELOAD": found + (":" + before if before else "")}
 
 
-def mpi_environment(job: Job, cluster: Cluster, paths: Paths, inherited: Mapping[str, str], master: str) -> Tuple[Dict[str, str], str]:
-    """Variables of an MPI start, and a log line about a missing part."""
+def mpi_environment(job: Job, cluster: Cluster, paths: Paths, inherited: Mapping[str, str], master: str) -> Dict[str, str]:
+    """Variables of an MPI start."""
     if job.launcher != "mpi" or not cluster.takes_part:
-        return {}, ""
-    preload, complaint = shim_environment(inherited)
+        return {}
     smddp = smddp_environment(cluster, master) if job.collectives == "smddp" else {}
-    return {**preload, FOLDER_VARIABLE: str(paths.code), **smddp}, complaint
+    return {**shim_environment(inherited), FOLDER_VARIABLE: str(paths.code), **smddp}
 
 
 def mpi_words(job: Job, cluster: Cluster, script: Sequence[str], environ: Mapping[str, str]) -> List[str]:
     """The mpirun command on the first host; empty on the others, which wait for mpirun."""
     if cluster.rank != 0:
         return []
-    path = environ.get("PATH", "")
-    smddprun = shutil.which("smddprun", path=path) if job.collectives == "smddp" else None
+    smddprun = shutil.which("smddprun", path=environ.get("PATH", "")) if job.collectives == "smddp" else None
     program = [*([smddprun] if smddprun else []), *under_mpi4py(script, importlib.util.find_spec("mpi4py") is not None)]
-    interface = cluster.network_interface if interface_exists(cluster.network_interface) else None
-    options = split_options(job.mpi_options)
-    command, mpirun = rank_command("-", program), find_mpirun(path)
-    return mpirun_words(cluster, job.processes_per_host, interface, options, command, mpirun, "LD_PRELOAD" in environ)
+    return mpirun_words(cluster, job.processes_per_host, job.mpi_options, rank_command("-", program), environ)
 
 
 #: Follows the port of the rendezvous (MASTER_PORT) and that of the driver protocol (+ 1).

@@ -9,7 +9,7 @@ import importlib.util
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 from slipway_driver.log import log
 from slipway_driver.tables import NAMES_NEWEST, STEP_IN_PATH, TRAINER_CHECKPOINTS
@@ -102,26 +102,33 @@ MAX_BYTES = 1024 * 1024
 _MODULE = re.compile(r"""(?:\s-m |run_module\(["'])([A-Za-z_][\w.]*)""")
 
 
-def resume_words(trainer: str, entry_point: str, arguments: Sequence[str], folder: Path, checkpoint: str) -> Tuple[List[str], str]:
-    """The words to add to a command, and why there are none although the trainer has such an argument ("" otherwise).
+def resume_words(trainer: str, entry_point: str, arguments: Sequence[str], folder: Path, checkpoint: str) -> List[str]:
+    """The words to add to a command. Logs them, or why there are none although the trainer has such an argument.
 
     :param trainer: `progress.format` of the run file
     :param checkpoint: SLIPWAY_RESUME_FROM; trainers read folders, not S3
     """
     facts = TRAINER_CHECKPOINTS.get(trainer)
     if facts is None or not facts.argument or not checkpoint or checkpoint.startswith("s3://"):
-        return [], ""
+        return []
     names = [word.partition("=")[0] for word in facts.argument if not word.startswith("{")]
     if {_spelled(name) for name in names} & {_spelled(given.partition("=")[0]) for given in arguments}:
-        return [], ""
+        return []
     if not re.search(facts.taken_by, _text_of(entry_point, folder)):
-        return [], "%s shows no sign that it takes %s, so it must read SLIPWAY_RESUME_FROM itself" % (entry_point, " ".join(names))
+        log(
+            "resume from %s: %s shows no sign that it takes %s, so it must read SLIPWAY_RESUME_FROM itself"
+            % (checkpoint, entry_point, " ".join(names))
+        )
+        return []
     last = facts.marker.rpartition("/")[2]
     marker = newest_marker((path.name for path in Path(checkpoint).glob(last)), last)
     if marker is None:
-        return [], "%s has no %s on this host, so no argument names it" % (checkpoint, last)
+        log("resume from %s: it has no %s on this host, so no argument names it" % (checkpoint, last))
+        return []
     places = {"checkpoint": checkpoint, "parent": os.path.dirname(checkpoint), "marker": os.path.join(checkpoint, marker)}
-    return [word.format(**places) for word in facts.argument], ""
+    words = [word.format(**places) for word in facts.argument]
+    log("resume from %s: with %s" % (checkpoint, " ".join(words)))
+    return words
 
 
 def _spelled(name: str) -> str:
