@@ -12,8 +12,7 @@ from fake_world import job_json
 from slipway_driver.cluster import own_address, parse_cluster, read_hosts_file, wait_for_hosts
 from slipway_driver.code import prepare_code, refuse_windows_text, sha256_of
 from slipway_driver.exit_codes import DriverError
-from slipway_driver.job import parse_job
-from slipway_driver.paths import Paths
+from slipway_driver.job import Paths, parse_job
 
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
 

@@ -22,7 +22,7 @@ from slipway_driver.exit_codes import DriverError
 from slipway_driver.job import parse_job
 from slipway_driver.rank_session import is_running
 from slipway_driver.ray_cluster import __main__ as worker
-from slipway_driver.ray_cluster import head, launch, nodes
+from slipway_driver.ray_cluster import head, launch
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray: run npm run test:ray")
 GIB = 2**30
@@ -214,7 +214,7 @@ def test_verl_s_script_makes_hydra_overrides_of_the_run_file_s_arguments(tmp_pat
 def test_dead_nodes_and_nodes_of_others_have_not_joined() -> None:
     alive = {"Alive": True, "NodeManagerAddress": "10.0.0.1", "Resources": {"CPU": 4.0, "host:algo-1": 1.0, "node:10.0.0.1": 1.0}}
     dead = {"Alive": False, "NodeManagerAddress": "10.0.0.2", "Resources": {"host:algo-2": 1.0}}
-    assert nodes.joined([alive, dead, {"Alive": True, "NodeManagerAddress": "10.0.0.3", "Resources": {}}]) == {"algo-1": "10.0.0.1"}
+    assert worker.joined([alive, dead, {"Alive": True, "NodeManagerAddress": "10.0.0.3", "Resources": {}}]) == {"algo-1": "10.0.0.1"}
 
 
 def test_the_first_end_that_a_launcher_writes_is_the_one_that_counts(tmp_path: Path) -> None:

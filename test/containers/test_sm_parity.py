@@ -101,8 +101,7 @@ def ask(cases: Sequence[dict[str, Any]], path: str = "") -> list[dict[str, dict[
 
 def ours(base: Path, counts: "dict[str, int] | None" = None) -> dict[str, str]:
     from slipway_driver.cluster import read_cluster
-    from slipway_driver.job import parse_job
-    from slipway_driver.paths import Paths
+    from slipway_driver.job import Paths, parse_job
     from slipway_driver.process_environment import sm_variables
 
     paths = Paths(base, processing=False)

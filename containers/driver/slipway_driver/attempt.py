@@ -20,12 +20,11 @@ from slipway_driver.dumps import trace_variables
 from slipway_driver.expected_bandwidth import EXPECTED, GIB
 from slipway_driver.health_gate import EarlyAnswers
 from slipway_driver.inventory import inventory
-from slipway_driver.job import read_job
+from slipway_driver.job import Paths, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
 from slipway_driver.log import log
 from slipway_driver.mpi import HOST_MODULE, mpi_environment, mpi_words
 from slipway_driver.newest_checkpoint import resume_words
-from slipway_driver.paths import Paths
 from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 
@@ -179,7 +178,7 @@ class Attempt:
     def _probe(self) -> List[str]:
         expected = EXPECTED.get(self.cluster.instance_type)
         size = str(expected.size_bytes if expected else GIB)
-        return [sys.executable, "-u", "-m", "slipway_driver.probe_rank", self.environ.get(PROBE_VARIABLE, "0"), size]
+        return [sys.executable, "-u", "-m", "slipway_driver.health_rank", self.environ.get(PROBE_VARIABLE, "0"), size]
 
 
 def new_state_folder() -> Path:

@@ -16,9 +16,8 @@ import threading
 from pathlib import Path
 from typing import Any, Mapping, Optional
 
-from slipway_driver.job import Job
+from slipway_driver.job import Job, Paths
 from slipway_driver.log import log
-from slipway_driver.paths import Paths
 from slipway_s3 import S3Client, join_uri, parse_uri
 
 #: Variable of each cache, and its folder.

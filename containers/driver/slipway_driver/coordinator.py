@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import json
+import os
 import queue
 import socket
 import threading
 import time
 from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from slipway_driver.driver_start import Decisions
 from slipway_driver.gpus import is_evidence
 from slipway_driver.log import log
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, serve
@@ -33,6 +34,26 @@ from slipway_driver.restart_policy import (
 
 #: Reports that are handed out once, and how many of them are kept until then.
 QUEUED, MAX_QUEUED = ("gpus", "progress"), 4096
+
+
+class Decisions:
+    """What the deciding host has decided, for the next driver of the host. `facts` is empty before the first decision."""
+
+    def __init__(self, file: Optional[int] = None) -> None:
+        self._file = file
+        self.facts: Dict[str, Any] = {}
+        if file is not None:
+            with contextlib.suppress(ValueError):
+                # What follows is the end of a longer text that a killed driver had no time to cut off.
+                self.facts = dict(json.JSONDecoder().raw_decode(os.pread(file, os.fstat(file).st_size, 0).decode())[0])
+
+    def keep(self, **facts: Any) -> None:
+        """Adds facts, and writes all of them."""
+        self.facts.update(facts)
+        if self._file is not None:
+            data = json.dumps(self.facts).encode()
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, os.pwrite(self._file, data, 0))
 
 
 class Coordinator:

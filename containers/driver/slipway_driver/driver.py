@@ -7,8 +7,7 @@ from typing import Any, Dict, List, Optional, Union
 
 from slipway_driver.attempt import Attempt
 from slipway_driver.background import HandOverWatch, hand_over_of, heartbeat_of
-from slipway_driver.coordinator import Coordinator
-from slipway_driver.driver_start import Decisions, DriverStart
+from slipway_driver.coordinator import Coordinator, Decisions
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, TRY_AGAIN
 from slipway_driver.gpus import MeanUse, evidence
@@ -31,13 +30,14 @@ from slipway_driver.step_times import StepTimes
 class Driver:
     """Starts and restarts the ranks of one attempt on this host until they succeed or a restart does not help."""
 
-    def __init__(self, attempt: Attempt, start: DriverStart) -> None:
+    def __init__(self, attempt: Attempt, returns: bool, kept: Optional[int]) -> None:
+        """`kept`: the file of `Decisions`."""
         self._attempt = attempt
         self._launcher = Launcher(attempt)
-        self._kept = Decisions(start.kept)
-        self._peers = _peers_of(attempt, start.number > 0, self._kept)
+        self._kept = Decisions(kept)
+        self._peers = _peers_of(attempt, returns, self._kept)
         #: Whether a signal has ended the driver of this host before, and the hosts have not yet agreed on the next start.
-        self._returns = start.number > 0
+        self._returns = returns
         self._round = 0
         self.stopped = threading.Event()
         #: Whether another host is the cause and is known to exit as well, or has ended already.

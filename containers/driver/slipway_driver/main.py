@@ -21,13 +21,11 @@ from typing import Any, Dict, Optional
 
 from slipway_driver.attempt import Attempt
 from slipway_driver.driver import Driver
-from slipway_driver.driver_start import DriverStart, anonymous_file, memory_variables
 from slipway_driver.errors import Failure, write_failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of, shell_code
 from slipway_driver.inventory import COMPAT_FOLDER, driver_line
-from slipway_driver.job import Job, read_job
+from slipway_driver.job import Job, Paths, paths_of, read_job
 from slipway_driver.log import emit, log, redacted, secrets_of
-from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peer_channel import patience
 from slipway_driver.progress import progress_line
 from slipway_driver.rank import PR_SET_CHILD_SUBREAPER, die_with_parent, prctl
@@ -38,9 +36,9 @@ PEER_GRACE_SECONDS = 10.0
 EXITING_GRACE_SECONDS = 2.0
 
 
-def _run_attempt(paths: Paths, start: DriverStart) -> int:
+def _run_attempt(paths: Paths, number: int, started_at: float, kept: Optional[int]) -> int:
     began = time.time()
-    attempt = Attempt(paths, os.environ, start.started_at)
+    attempt = Attempt(paths, os.environ, started_at)
     cluster, job = attempt.cluster, attempt.job
     emit(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
     if drivers := driver_line(attempt.hardware, any(COMPAT_FOLDER.glob("libcuda.so*"))):
@@ -49,7 +47,7 @@ def _run_attempt(paths: Paths, start: DriverStart) -> int:
     where = "%s of %d (%s)" % (place, len(cluster.training_hosts), cluster.current_host)
     how = "%s, %d process(es) here" % (job.launcher, attempt.local_ranks)
     log("run %s attempt %d: %s, %s; ready after %.1f s" % (job.run_id, job.attempt, where, how, time.time() - began))
-    driver = Driver(attempt, start)
+    driver = Driver(attempt, number > 0, kept)
     signal.signal(signal.SIGTERM, lambda _number, _frame: threading.Thread(target=driver.stop).start())
     end = driver.run()
     if end.kind == "peer-lost" and not driver.stopped.is_set():
@@ -74,15 +72,18 @@ def _stop_early(_number: int, _frame: Any) -> None:
     raise DriverError(TRY_AGAIN, "stopped before the ranks had started")
 
 
-def run_driver(start: DriverStart) -> int:
-    """Runs this host's part of the job and returns the container's exit code."""
+def run_driver(number: int, started_at: float, kept: Optional[int]) -> int:
+    """Runs this host's part of the job and returns the container's exit code.
+
+    `number`: 0 for the first driver of its container; `started_at`: when that started; `kept`: the anonymous file of `Decisions`.
+    """
     signal.signal(signal.SIGTERM, _stop_early)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # Unencodable characters must not end the thread that writes the log.
     paths = paths_of()
     try:
-        return _run_attempt(paths, start)
+        return _run_attempt(paths, number, started_at, kept)
     except DriverError as error:
         return _refuse(paths, error.code, error.reason)
     except Exception as error:  # Last resort: a job must not end without a reason.
@@ -145,7 +146,7 @@ class Container:
         if self._driver == 0:
             die_with_parent()
             os.environ.update(self._memory)
-            raise SystemExit(run_driver(DriverStart(number, self._started_at, self._kept)))
+            raise SystemExit(run_driver(number, self._started_at, self._kept))
         if self._stopped:
             self._stop()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -175,3 +176,25 @@ def end_children(seconds: float = GONE_SECONDS) -> bool:
                 time.sleep(POLL_SECONDS)
         return False
     return True
+
+
+def anonymous_file(name: str) -> Optional[int]:
+    """The descriptor of a file in memory; None where there are none."""
+    with contextlib.suppress(AttributeError, OSError):
+        return os.memfd_create(name)
+    return None
+
+
+def memory_variables(job: Job) -> Dict[str, str]:
+    """Creates the memory of each rank of this host, for the copies of its state; none if the run keeps no copies.
+
+    Anonymous files are used because the size of /dev/shm is limited in containers. The ranks open theirs through /proc. They are empty
+    until a rank allocates them, and are freed at the end of the job.
+    """
+    if not (job.raw.get("checkpoints") or {}).get("memory"):
+        return {}
+    files = [anonymous_file("slipway-rank-%d" % rank) for rank in range(job.processes_per_host)]
+    if None in files:
+        log("the state is not kept in memory: this kernel has no anonymous files")
+        return {}
+    return {"SLIPWAY_MEMORY": ":".join("/proc/%d/fd/%d" % (os.getpid(), file) for file in files)}

@@ -27,10 +27,9 @@ from typing import Dict, List, Mapping, Sequence, Tuple
 
 from slipway_driver.cluster import Cluster, read_hosts_file
 from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, DriverError, shell_code
-from slipway_driver.job import Job, read_job
+from slipway_driver.job import Job, Paths, paths_of, read_job
 from slipway_driver.launchers import rank_command
 from slipway_driver.log import log
-from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peer_channel import PeerChannel, PeerLost, connect_patiently, serve
 from slipway_driver.process_environment import interface_exists
 from slipway_driver.rank import FOLDER_VARIABLE, LOG_VARIABLE, STATE_VARIABLE, die_with_parent

@@ -24,9 +24,8 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.cluster import Cluster
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
-from slipway_driver.job import Job
+from slipway_driver.job import Job, Paths
 from slipway_driver.log import log
-from slipway_driver.paths import Paths
 from slipway_driver.tables import EFA_INSTANCES
 
 #: The variables that AWS published in 2023 for p4d (EC2 user guide, "Get started with EFA and NCCL"), verbatim.

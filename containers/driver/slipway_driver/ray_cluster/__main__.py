@@ -1,6 +1,8 @@
 """One host's part of a Ray start: `python -m slipway_driver.ray_cluster STATE_FOLDER LAYOUT SCRIPT WORDS...`.
 
 The first host runs the head. Every other host is a node that joins once the head is running, and ends on request of the first host.
+
+`python -m slipway_driver.ray_cluster joined HOST...` prints which hosts have joined: one line of JSON, {host: address}, at every change.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
@@ -23,9 +25,9 @@ from slipway_driver.log import log
 from slipway_driver.peer_channel import PeerChannel, PeerLost, connect_patiently
 from slipway_driver.rank import die_with_parent, write_state
 from slipway_driver.ray_cluster.head import Head, NetworkLines
-from slipway_driver.ray_cluster.launch import RayNode, RaySettings
+from slipway_driver.ray_cluster.launch import HOST_RESOURCE, RayNode, RaySettings
 
-POLL_SECONDS = 0.1
+POLL_SECONDS, JOINED_POLL_SECONDS = 0.1, 0.5
 #: How often the workers' output is searched for network lines.
 CHECK_SECONDS = 1.0
 
@@ -103,9 +105,42 @@ class Worker:
         return 0 if code == 0 else TRY_AGAIN
 
 
+def joined(nodes: Sequence[Dict[str, Any]]) -> Dict[str, str]:
+    """Addresses of the live nodes in `ray.nodes()`, by the host name in their custom resource."""
+    return {
+        resource[len(HOST_RESOURCE) :]: str(node["NodeManagerAddress"])
+        for node in nodes
+        if node.get("Alive")
+        for resource in node.get("Resources", {})
+        if resource.startswith(HOST_RESOURCE)
+    }
+
+
+def print_joined(hosts: List[str]) -> int:
+    """Prints the joined hosts, until all of `hosts` have joined. Returns the exit code."""
+    import ray
+
+    printed: Dict[str, str] = {}
+    while not ray.is_initialized():
+        with contextlib.suppress(ConnectionError, RuntimeError, ValueError):
+            ray.init(log_to_driver=False, logging_level="ERROR")
+            break
+        time.sleep(JOINED_POLL_SECONDS)
+    while not set(hosts) <= set(printed):
+        found = joined(ray.nodes())
+        if found != printed:
+            printed = found
+            print(json.dumps(printed), flush=True)
+        time.sleep(JOINED_POLL_SECONDS)
+    ray.shutdown()
+    return 0
+
+
 def main(arguments: List[str]) -> int:
     """Runs the head on the first host or a worker on another host. Returns the exit code."""
     die_with_parent()
+    if arguments[0] == "joined":
+        return print_joined(arguments[1:])
     state, settings = Path(arguments[0]), RaySettings(os.environ, json.loads(arguments[1]))
     if settings.host == settings.hosts[0]:
         return Head(settings, state, arguments[2:], os.environ).run()

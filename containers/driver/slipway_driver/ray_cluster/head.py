@@ -26,7 +26,7 @@ from slipway_driver.log import log
 from slipway_driver.output_lines import LINE, PREFIX, passed_on
 from slipway_driver.peer_channel import PeerChannel, PeerLost, serve
 from slipway_driver.rank import die_with_parent
-from slipway_driver.ray_cluster.launch import JOIN_SECONDS, RayNode, RaySettings
+from slipway_driver.ray_cluster.launch import HOST_MODULE, JOIN_SECONDS, RayNode, RaySettings
 from slipway_driver.restart_policy import HARDWARE
 
 POLL_SECONDS = 0.1
@@ -73,10 +73,10 @@ class Workers:
 
 
 class JoinedHosts:
-    """Reads the output of slipway_driver.ray_cluster.nodes."""
+    """Reads which hosts have joined from another process, because of what Ray does to one that imports it."""
 
     def __init__(self, hosts: Sequence[str], environ: Mapping[str, str]) -> None:
-        words = [sys.executable, "-B", "-u", "-m", "slipway_driver.ray_cluster.nodes", *hosts]
+        words = [sys.executable, "-B", "-u", "-m", HOST_MODULE, "joined", *hosts]
         self._process = subprocess.Popen(words, env=dict(environ), stdout=subprocess.PIPE, preexec_fn=die_with_parent)
         #: Host to address.
         self.addresses: Dict[str, str] = {}
