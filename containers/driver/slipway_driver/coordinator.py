@@ -15,7 +15,7 @@ import queue
 import socket
 import threading
 import time
-from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 from slipway_driver.gpus import is_evidence
 from slipway_driver.log import log
@@ -29,7 +29,6 @@ from slipway_driver.restart_policy import (
     decide,
     last_step,
     lost_driver,
-    report_from,
 )
 
 #: Reports that are handed out once, and how many of them are kept until then.
@@ -70,7 +69,7 @@ class Coordinator:
         self._all = len(hosts) + len(spares)
         self._budget, self._resume_from, self._patience = RestartBudget(restarts), resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
-        self._inbox: "queue.Queue[tuple[PeerChannel, Dict[str, Any]]]" = queue.Queue()
+        self._inbox: "queue.Queue[tuple[PeerChannel, str, Any]]" = queue.Queue()
         self._early: List[Report] = []
         #: By kind and host.
         self._reports: Dict[str, Dict[str, Any]] = collections.defaultdict(dict)
@@ -101,11 +100,11 @@ class Coordinator:
                 log("the drivers of all %d hosts are connected" % self._all)
         while True:
             try:
-                self._inbox.put((channel, channel.receive()))
+                self._inbox.put((channel, *channel.receive()))
             except (PeerLost, ValueError) as error:
                 returns = isinstance(error, PeerEnded) and not error.for_good
                 seconds = min(RETURN_SECONDS, self._patience) if returns else 0.0
-                self._inbox.put((channel, {"type": "lost", "loss": (time.monotonic() + seconds, isinstance(error, PeerEnded))}))
+                self._inbox.put((channel, "lost", (time.monotonic() + seconds, isinstance(error, PeerEnded))))
                 return
 
     @property
@@ -116,21 +115,23 @@ class Coordinator:
     def _take(self, timeout: float) -> bool:
         """Processes one message from the inbox; False if there was none within `timeout` seconds."""
         try:
-            channel, message = self._inbox.get(timeout=timeout)
+            channel, kind, content = self._inbox.get(timeout=timeout)
         except queue.Empty:
             return False
-        host, kind = channel.name, str(message.get("type"))
+        host = channel.name
         if kind == "lost":
             if host not in self.done and channel is self._channels[host]:
-                self._lost[host] = message["loss"]
+                self._lost[host] = content
         elif kind == "again":
             self._return(host)
-        elif kind == "ended" and message.get("kind") == "done":
-            self.done[host] = str(message["reason"])
         elif kind == "ended":
-            self._early.append(report_from(message))
+            report = Report(*content)
+            if report.kind == "done":
+                self.done[host] = report.reason
+            else:
+                self._early.append(report)
         else:
-            self._note(host, kind, message.get("content"))
+            self._note(host, kind, content)
         return True
 
     def _note(self, host: str, kind: str, content: Any) -> None:
@@ -163,7 +164,7 @@ class Coordinator:
 
     def announce(self, kind: str) -> None:
         """Tells the other hosts to end their ranks before this host does: evidence of a hang is lost once a launcher ends the ranks."""
-        self._send({"type": "end", "kind": kind})
+        self._send("end", kind)
 
     def share(self, kind: str, content: Any) -> bool:
         """Keeps a report of this host, which reads its own progress lines itself. Always True."""
@@ -196,7 +197,7 @@ class Coordinator:
 
     def finish(self, own: Report) -> None:
         """Called when this host has finished. Training hosts finish or fail by themselves; idle hosts are released."""
-        self._send({"type": "release"})
+        self._send("release")
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Ends the ranks on all hosts, collects every report, and sends the decision to all hosts. Returns the decision and the checkpoint
@@ -204,7 +205,7 @@ class Coordinator:
         # A driver that was killed before it connected never reports.
         late = min(LATE_SECONDS, self._patience)
         self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), late)
-        self._send({"type": "end", "kind": own.kind})
+        self._send("end", own.kind)
         self._take_while(lambda: len(self._early) + len(self.done) < len(self._others) and not self._in_vain(own), self._patience)
         reports = list(self._early)
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
@@ -221,7 +222,7 @@ class Coordinator:
         if self._stopping:
             decision = decision._replace(restart=False, why=STOPPED)
         resume_from = self._resume_from() if decision.restart else ""
-        self._send(decision.as_message(resume_from))
+        self._send("decision", [decision, resume_from])
         if decision.restart:
             self._budget.take()
             self._starts.append(Start(last_step(reports), decision.cause.host))
@@ -278,10 +279,10 @@ class Coordinator:
         """Training hosts that have not connected yet."""
         return [host for host in self._others if host not in self._channels]
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _send(self, kind: str, content: Any = None) -> None:
         for channel in list(self._channels.values()):
             with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
-                channel.send(dict(message))
+                channel.send(kind, content)
 
     def close(self) -> None:
         """Closes the listening socket and all channels."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from typing import Any, Dict, Optional, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 from slipway_driver.coordinator import Coordinator
 from slipway_driver.errors import Failure
@@ -23,6 +23,8 @@ from slipway_driver.peer_channel import (
 )
 from slipway_driver.restart_policy import STOPPED, Decision, Report, decided
 
+CUT_OFF = "the connection to the first host's driver was lost"
+
 
 class Member:
     """Runs on every host except the first, with one channel to the first host."""
@@ -37,7 +39,7 @@ class Member:
         self._introduction: Dict[str, Any] = {"identity": list(gpus), "cleared": [], "efa": None}
         self._host, self._patience = host, report_seconds
         self._channel: Optional[PeerChannel] = None
-        self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
+        self._inbox: "queue.Queue[Tuple[str, Any]]" = queue.Queue()
         self._end: Optional[str] = None
         #: Whether the first host's driver has ended.
         self.another_ended = False
@@ -47,53 +49,51 @@ class Member:
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
 
     def _listen(self, address: str, port: int, bind_to: Optional[str], secret: str, is_again: bool) -> None:
-        returns = min(RETURN_SECONDS, self._patience)
-        try:
-            self._channel = connect_patiently(address, port, self._host, secret, bind_to, returns if is_again else CONNECT_SECONDS)
-            self._introduce(is_again)
-        except PeerLost as error:
-            log("the first host's driver: %s; there will be no restart in place" % error)
-            self._inbox.put(None)
-            return
-        self._connected.set()
+        """Receives until the connection is lost for good. A driver of the first host that a signal has ended is started again."""
+        seconds = min(RETURN_SECONDS, self._patience) if is_again else CONNECT_SECONDS
         while True:
             try:
-                self._inbox.put(self._channel.receive())
+                self._channel = channel = connect_patiently(address, port, self._host, secret, bind_to, seconds)
+            except PeerLost as error:
+                if self._channel is None:
+                    log("the first host's driver: %s; there will be no restart in place" % error)
+                break
+            self._introduce(channel, is_again)
+            self.another_ended, is_again, seconds = False, False, min(RETURN_SECONDS, self._patience)
+            self._inbox.put(("back", None))
+            self._connected.set()
+            try:
+                while True:
+                    self._inbox.put(channel.receive())
             except (PeerLost, ValueError) as error:
                 if self._closed:
                     break
                 self.another_ended = isinstance(error, PeerEnded)
                 if not isinstance(error, PeerEnded) or error.for_good:
                     break
-                try:
-                    self._channel = connect_patiently(address, port, self._host, secret, bind_to, returns)
-                except PeerLost:
-                    break
-                self._introduce(False)
-                self.another_ended = False
-                self._inbox.put({"type": "back"})
-        self._inbox.put(None)
+        self._inbox.put(("lost", None))
 
-    def _introduce(self, is_again: bool) -> None:
+    def _introduce(self, channel: PeerChannel, is_again: bool) -> None:
         with contextlib.suppress(PeerLost):
-            if self._channel and is_again:
-                self._channel.send({"type": "again"})
+            if is_again:
+                channel.send("again")
             for kind, content in self._introduction.items():
-                if self._channel and content:
-                    self._channel.send({"type": kind, "content": content})
+                if content:
+                    channel.send(kind, content)
+
+    def _next(self, seconds: float = 0.0) -> Tuple[str, Any]:
+        """The kind and content of the next message; "" if there is none within `seconds`."""
+        with contextlib.suppress(queue.Empty):
+            return self._inbox.get(timeout=seconds)
+        return "", None
 
     def end_requested(self) -> Optional[str]:
         """Returns the failure class because of which this host must end its ranks; None if there is no request."""
-        try:
-            message = self._inbox.get_nowait()
-        except queue.Empty:
-            return self._end
-        if message is None:
-            self._inbox.put(None)
-        elif message.get("type") == "end":
-            self._end = str(message.get("kind"))
-        elif message.get("type") != "back":
-            self._inbox.put(message)
+        kind, content = self._next()
+        if kind == "end":
+            self._end = str(content)
+        elif kind not in ("", "back"):
+            self._inbox.put((kind, content))
         return self._end
 
     def share(self, kind: str, content: Any) -> bool:
@@ -101,66 +101,52 @@ class Member:
         sent."""
         if kind in self._introduction:
             self._introduction[kind] = content
-        return bool(content) and self._send({"type": kind, "content": content})
+        return bool(content) and self._send(kind, content)
 
     def stop(self) -> None:
         """Called on SIGTERM: the job is ending, so no decision is waited for."""
         self._stopping = True
         self._connected.set()
-        self._inbox.put(None)
+        self._inbox.put(("lost", None))
 
     def finish(self, own: Report) -> None:
         """Tells the first host that this host has finished, so that its disconnect does not count as a loss."""
-        self._send(own.as_message())
+        self._send("ended", own)
 
-    def _send(self, message: Dict[str, Any]) -> bool:
+    def _send(self, kind: str, content: Any) -> bool:
         if self._channel is None:
             return False
         try:
-            self._channel.send(message)
+            self._channel.send(kind, content)
         except PeerLost:
-            log("the connection to the first host's driver was lost")
+            log(CUT_OFF)
         return True
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Sends the report and waits for the decision of the first host."""
         self._end = None
-        lost = Decision(False, own, "the connection to the first host's driver was lost")
-        stopped = Decision(False, own, STOPPED)
         # The ranks may have ended before this driver could connect.
-        if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
-            return (stopped if self._stopping else lost), ""
-        self._introduction["efa"] = None  # A start that follows has networks of its own.
-        channel = self._report(self._channel, own)
-        while True:
-            try:
-                message = self._inbox.get(timeout=2 * self._patience + LATE_SECONDS)
-            except queue.Empty:
-                return lost, ""
-            if message is None:
-                return (stopped if self._stopping else lost), ""
-            if message.get("type") == "decision":
-                return decided(message)
-            if message.get("type") == "back" and self._channel is not channel:
-                channel = self._report(self._channel, own)
-
-    def _report(self, channel: PeerChannel, own: Report) -> PeerChannel:
-        """Sends the report of this host, and returns its channel."""
-        with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
-            channel.send(own.as_message())
-        return channel
+        if self._connected.wait(min(LATE_SECONDS, self._patience)) and self._channel is not None:
+            self._introduction["efa"] = None  # A start that follows has networks of its own.
+            kind, reported_to = "back", None
+            while kind not in ("", "lost"):
+                if kind == "back" and self._channel is not reported_to:
+                    reported_to = self._channel
+                    with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
+                        reported_to.send("ended", own)
+                kind, content = self._next(2 * self._patience + LATE_SECONDS)
+                if kind == "decision":
+                    return decided(content)
+        return Decision(False, own, STOPPED if self._stopping else CUT_OFF), ""
 
     def heard(self) -> "tuple[Decision, str] | Failure | None":
         """For an idle host: the next decision, its outcome at the end of the wait, or None if there is no message."""
-        try:
-            message = self._inbox.get_nowait()
-        except queue.Empty:
-            return None
-        if message is None:
-            return Failure(TRY_AGAIN, "peer-lost", None, "the connection to the first host's driver was lost", [])
-        if message.get("type") == "decision":
-            return decided(message)
-        return Failure(DONE, class_of(DONE), None, "", []) if message.get("type") == "release" else None
+        kind, content = self._next()
+        if kind == "lost":
+            return Failure(TRY_AGAIN, "peer-lost", None, CUT_OFF, [])
+        if kind == "decision":
+            return decided(content)
+        return Failure(DONE, class_of(DONE), None, "", []) if kind == "release" else None
 
     def announce(self, kind: str) -> None:
         """Does nothing: only the first host detects hangs."""

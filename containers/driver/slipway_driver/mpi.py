@@ -153,8 +153,8 @@ def run_daemon(environ: Mapping[str, str]) -> int:
         serve(listening, secret_of(environ), agents.put)
         try:
             channel = agents.get(timeout=ORDER_SECONDS)
-            words = [str(word) for word in channel.receive()["run"]]
-        except (queue.Empty, PeerLost, ValueError, KeyError) as error:
+            words = [str(word) for word in channel.receive()[1]]
+        except (queue.Empty, PeerLost, ValueError) as error:
             log("mpi: mpirun did not give an order within %d s: %s" % (ORDER_SECONDS, error))
             return TRY_AGAIN
     # Open MPI writes the command for a remote shell, as it would be passed to ssh.
@@ -164,7 +164,7 @@ def run_daemon(environ: Mapping[str, str]) -> int:
     threading.Thread(target=_end_with, args=(channel, daemon.pid), daemon=True).start()
     code = daemon.wait()
     with contextlib.suppress(PeerLost):
-        channel.send({"code": code})
+        channel.send("code", code)
     return shell_code(code)
 
 
@@ -174,9 +174,9 @@ def run_on(host: str, words: List[str], environ: Mapping[str, str]) -> int:
     address = read_hosts_file(paths_of(environ).config / "hosts").get(host, host)
     try:
         channel = connect_patiently(address, worker_port(environ), "mpirun", secret_of(environ))
-        channel.send({"run": words})
-        return shell_code(int(channel.receive()["code"]))
-    except (PeerLost, ValueError, KeyError) as error:
+        channel.send("run", words)
+        return shell_code(int(channel.receive()[1]))
+    except (PeerLost, ValueError) as error:
         print("mpi: lost %s: %s" % (host, error), file=sys.stderr, flush=True)
         return 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from slipway_driver.exit_codes import HANG, TRY_AGAIN, class_of
 from slipway_driver.tables import STORAGE_DENIED
@@ -36,15 +36,6 @@ class Report(NamedTuple):
     reason: str
     step: Optional[int]
 
-    def as_message(self) -> Dict[str, Any]:
-        """The report as a message to the first host."""
-        return dict(self._asdict(), type="ended")
-
-
-def report_from(message: Mapping[str, Any]) -> Report:
-    """Parses a message into a report. Raises KeyError for an incomplete message."""
-    return Report(*(message[name] for name in Report._fields))
-
 
 class Decision(NamedTuple):
     """Whether to `restart` on `hosts` (in rank order) or to exit; `cause` is the failure that explains the others."""
@@ -56,15 +47,11 @@ class Decision(NamedTuple):
     #: The number of the start that follows.
     number: int = 0
 
-    def as_message(self, resume_from: str) -> Dict[str, Any]:
-        """The decision as a message to the other hosts, with the checkpoint from which the ranks go on."""
-        return dict(self._asdict(), cause=self.cause.as_message(), type="decision", resumeFrom=resume_from)
 
-
-def decided(message: Mapping[str, Any]) -> Tuple[Decision, str]:
-    """Parses a message into a decision and a checkpoint."""
-    decision = Decision(*(message[name] for name in Decision._fields))
-    return decision._replace(cause=report_from(message["cause"]), hosts=tuple(message["hosts"])), message["resumeFrom"]
+def decided(content: Sequence[Any]) -> Tuple[Decision, str]:
+    """A decision and a checkpoint, from their JSON."""
+    decision, resume_from = Decision(*content[0]), content[1]
+    return decision._replace(cause=Report(*decision.cause), hosts=tuple(decision.hosts)), resume_from
 
 
 class Start(NamedTuple):

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
@@ -37,7 +37,7 @@ class Worker:
 
     def __init__(self, settings: RaySettings, state: Path, environ: Mapping[str, str]) -> None:
         self._settings, self._state, self._environ = settings, state, environ
-        self._orders: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
+        self._orders: "queue.Queue[Tuple[str, Any]]" = queue.Queue()
         self._joined = False
 
     def run(self) -> int:
@@ -47,8 +47,8 @@ class Worker:
         settings = self._settings
         channel = connect_patiently(settings.master, settings.control_port, settings.host, settings.secret, settings.bind_to or None)
         threading.Thread(target=self._listen, args=(channel,), daemon=True).start()
-        order = self._orders.get()
-        return self._leave(order) if order is None or "end" in order else self._serve(channel)
+        kind, code = self._orders.get()
+        return self._serve(channel) if kind == "join" else self._leave(code)
 
     def _on_sigterm(self, _number: int, _frame: Any) -> None:
         """The entry point may need this host while it saves, so the node keeps running until the first host ends it."""
@@ -60,7 +60,7 @@ class Worker:
             try:
                 self._orders.put(channel.receive())
             except (PeerLost, ValueError):
-                self._orders.put(None)
+                self._orders.put(("lost", None))
                 return
 
     def _serve(self, channel: PeerChannel) -> int:
@@ -74,10 +74,10 @@ class Worker:
                     checked_at = time.monotonic()
                     network.print_new()
                 try:
-                    order = self._orders.get(timeout=POLL_SECONDS)
+                    _, code = self._orders.get(timeout=POLL_SECONDS)
                 except queue.Empty:
                     continue
-                return self._leave(order)
+                return self._leave(code)
             return self._broken(node, channel)
         finally:
             network.print_new()
@@ -88,16 +88,15 @@ class Worker:
         end = node.unexpected_end(self._settings.host)
         write_launcher_end(self._state, end)
         with contextlib.suppress(PeerLost):
-            channel.send({"ended": end.reason})
+            channel.send("ended", end.reason)
         return end.code
 
-    def _leave(self, order: Optional[Mapping[str, Any]]) -> int:
-        """Records the end that the first host has requested. `order` None: the connection to the first host was lost."""
-        if order is None:
+    def _leave(self, code: Optional[int]) -> int:
+        """Records the end with this exit code that the first host has requested. None: the connection to the first host was lost."""
+        if code is None:
             reason = "the connection to the first host was lost"
             write_launcher_end(self._state, Failure(TRY_AGAIN, "peer-lost", None, reason, [], self._settings.hosts[0]))
             return TRY_AGAIN
-        code = int(order.get("end", TRY_AGAIN))
         rank = self._settings.hosts.index(self._settings.host)
         # The first host reports a failed entry point, so this host records only a consequence.
         end = {"code": 0} if code == 0 else {"code": -signal.SIGTERM, "tornDown": True}

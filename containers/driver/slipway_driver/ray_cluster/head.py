@@ -41,7 +41,7 @@ class Workers:
         self._expected = set(settings.hosts[1:])
         self._channels: Dict[str, PeerChannel] = {}
         self._lock = threading.Lock()
-        self._last: Optional[Dict[str, Any]] = None
+        self._last: Sequence[Any] = ()
         #: Lost hosts, in the order of detection.
         self.lost: "queue.Queue[Failure]" = queue.Queue()
         if self._expected:
@@ -57,19 +57,19 @@ class Workers:
             with self._lock:
                 self._channels[channel.name] = channel
                 if self._last:
-                    channel.send(self._last)
-            end = Failure(TRY_AGAIN, "peer-lost", None, str(channel.receive()["ended"]), [], channel.name)
-        except (PeerLost, ValueError, KeyError) as error:
+                    channel.send(*self._last)
+            end = Failure(TRY_AGAIN, "peer-lost", None, str(channel.receive()[1]), [], channel.name)
+        except (PeerLost, ValueError) as error:
             end = Failure(TRY_AGAIN, HARDWARE, None, "%s was lost: %s" % (channel.name, error), [], channel.name)
         self.lost.put(end)
 
-    def send(self, **message: Any) -> None:
+    def send(self, kind: str, content: Any = None) -> None:
         """Sends a message to every other host, also to those that connect later."""
         with self._lock:
-            self._last = message
+            self._last = (kind, content)
             for channel in self._channels.values():
                 with contextlib.suppress(PeerLost):  # The listening thread detects the loss as well.
-                    channel.send(message)
+                    channel.send(kind, content)
 
 
 class JoinedHosts:
@@ -118,7 +118,7 @@ class Head:
             hosts = self._await_hosts()
             code = TRY_AGAIN if hosts is None else self._run_script(hosts)
         finally:
-            self._workers.send(end=code)
+            self._workers.send("end", code)
             self._node.stop()
         return code
 
@@ -136,7 +136,7 @@ class Head:
             while not set(names) <= set(joined.addresses):
                 if joined.addresses and not is_up:
                     is_up, began = True, time.monotonic()
-                    self._workers.send(join=True)
+                    self._workers.send("join")
                 if self._is_lost() or self._is_late(joined, began, is_up):
                     return None
                 time.sleep(POLL_SECONDS)
