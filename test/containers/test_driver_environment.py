@@ -106,20 +106,20 @@ def test_the_user_s_code_comes_before_ours_on_the_python_path(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("entry_point", "builtin", "expected"),
     [
-        ("train.py", None, ["py", "-u", "train.py", "--a", "b c"]),
+        ("train.py", None, [sys.executable, "-u", "train.py", "--a", "b c"]),
         ("scripts/run.sh", None, ["/bin/bash", "./scripts/run.sh", "--a", "b c"]),
-        ("my_package.train", None, ["py", "-u", "-m", "my_package.train", "--a", "b c"]),
-        ("builtin", "slipway_trainer", ["py", "-u", "-m", "slipway_trainer", "--a", "b c"]),
+        ("my_package.train", None, [sys.executable, "-u", "-m", "my_package.train", "--a", "b c"]),
+        ("builtin", "slipway_trainer", [sys.executable, "-u", "-m", "slipway_trainer", "--a", "b c"]),
     ],
 )
 def test_scripts_are_started_as_argument_lists(entry_point: str, builtin: str | None, expected: list[str]) -> None:
-    assert script_command(entry_point, builtin, ["--a", "b c"], python="py") == expected
+    assert script_command(entry_point, builtin, ["--a", "b c"]) == expected
 
 
 def test_torchrun_gets_a_static_rendezvous_and_every_argument_as_one_word() -> None:
-    command = torchrun_command(cluster("ml.p5.48xlarge", 3), 8, "algo-1", 7777, ["shim", "$(x); 'y'"], python="py")
+    command = torchrun_command(cluster("ml.p5.48xlarge", 3), 8, "algo-1", 7777, ["shim", "$(x); 'y'"])
     assert command == [
-        "py", "-m", "torch.distributed.run", "--nnodes=3", "--nproc-per-node=8", "--node-rank=0", "--rdzv-backend=static",
+        sys.executable, "-m", "torch.distributed.run", "--nnodes=3", "--nproc-per-node=8", "--node-rank=0", "--rdzv-backend=static",
         "--master-addr=algo-1", "--master-port=7777", "--max-restarts=0", "--no-python", "shim", "$(x); 'y'",
     ]  # fmt: skip
 

@@ -278,10 +278,10 @@ def here(root: Path) -> "dict[str, bytes]":
 def test_a_spare_host_holds_the_newest_checkpoint_as_the_trainer_looks_for_it(fake: FakeS3, tmp_path: Path) -> None:
     committed(fake, 5, {"__0_0.distcp": b"old"})
     kept = mirror(fake, tmp_path)
-    kept.update()
+    kept.work()
     committed(fake, 10, {"__0_0.distcp": b"one", "__1_0.distcp": b"two", ".metadata": b"three"})
     fake.objects["/c/run/step-15/__0_0.distcp"] = b"not committed"
-    kept.update()
+    kept.work()
     files = here(tmp_path)
     assert {name: body for name, body in files.items() if not name.endswith(".sha256")} == {
         "step-10/__0_0.distcp": b"one", "step-10/__1_0.distcp": b"two", "step-10/.metadata": b"three",
@@ -291,25 +291,25 @@ def test_a_spare_host_holds_the_newest_checkpoint_as_the_trainer_looks_for_it(fa
     assert store.trust("step-10", json.loads(fake.objects["/c/run/step-10/COMMITTED.json"])) == 3
     assert store.read("step-10/__1_0.distcp") == b"two"
     asked = len(fake.requests)
-    kept.update()
+    kept.work()
     assert [line for line in fake.requests[asked:] if "/step-10/" in line] == [], "nothing travels twice"
 
 
 def test_a_torn_object_is_never_kept(fake: FakeS3, tmp_path: Path) -> None:
     committed(fake, 5, {"__0_0.distcp": b"whole", "__1_0.distcp": b"other"}, {"__1_0.distcp": "0" * 64})
     with pytest.raises(ValueError, match="__1_0.distcp: its content does not match the digest"):
-        mirror(fake, tmp_path).update()
+        mirror(fake, tmp_path).work()
     assert "step-5/__1_0.distcp" not in here(tmp_path)
 
 
 def test_nothing_is_written_outside_the_folder_of_the_copies(fake: FakeS3, tmp_path: Path) -> None:
     committed(fake, 5, {"../../escape": b"x"})
-    mirror(fake, tmp_path / "copies").update()
+    mirror(fake, tmp_path / "copies").work()
     assert here(tmp_path) == {}
 
 
 def test_no_copy_where_the_disk_has_no_room(fake: FakeS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     committed(fake, 5, {"__0_0.distcp": b"x" * 100})
     monkeypatch.setattr("slipway_driver.background.MIN_FREE_BYTES", 1 << 62)
-    mirror(fake, tmp_path).update()
+    mirror(fake, tmp_path).work()
     assert here(tmp_path) == {}

@@ -123,7 +123,7 @@ def test_a_heartbeat_that_is_wanted_soon_does_not_wait_for_its_minute() -> None:
                 heartbeat._stopped.set()
                 heartbeat._awake.set()
 
-    heartbeat = Heartbeat("s3://b/heartbeat.json", lambda: {"step": len(written)}, Client(), interval_seconds=600.0)  # type: ignore[arg-type]
+    heartbeat = Heartbeat("s3://b/heartbeat.json", lambda: {"step": len(written)}, Client())  # type: ignore[arg-type]
     heartbeat.start()
     heartbeat._thread.join(30)
     assert [heartbeat["step"] for heartbeat in written] == [0, 1]

@@ -24,8 +24,11 @@ class Repeated:
     """Calls `work` at once and then every `seconds` from a daemon thread, until it returns True or `stop` is called. Of several errors in a
     row, the first one is logged, after `trouble`."""
 
-    def __init__(self, seconds: float, trouble: str) -> None:
-        self._seconds, self._trouble = seconds, trouble
+    seconds, trouble = 60.0, ""
+
+    def __init__(self, uri: str, client: Optional[S3Client]) -> None:
+        self._bucket, self._key = parse_uri(uri)
+        self._client = client or S3Client()
         self._stopped, self._awake = threading.Event(), threading.Event()
         self._complained = False
         self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
@@ -43,7 +46,7 @@ class Repeated:
         except Exception as error:  # The thread must survive any error and try again.
             if not self._complained:
                 self._complained = True
-                log("%s: %s" % (self._trouble, error))
+                log("%s: %s" % (self.trouble, error))
             return False
 
     def start(self) -> None:
@@ -64,22 +67,17 @@ class Repeated:
             self._awake.clear()
             if self.check() or self._stopped.is_set():
                 return
-            self._awake.wait(self._seconds)
+            self._awake.wait(self.seconds)
 
 
 class Heartbeat(Repeated):
     """Writes `{at, uptimeSeconds, attempt, step, phase, hosts, starts, ...}` every minute from a thread, until `stop`."""
 
-    def __init__(
-        self,
-        uri: str,
-        facts: Callable[[], Dict[str, Any]],
-        client: "S3Client | None" = None,
-        interval_seconds: float = HEARTBEAT_SECONDS,
-    ) -> None:
-        super().__init__(interval_seconds, "heartbeat could not be written")
-        self._bucket, self._key = parse_uri(uri)
-        self._facts, self._client, self._began = facts, client or S3Client(), time.monotonic()
+    seconds, trouble = HEARTBEAT_SECONDS, "heartbeat could not be written"
+
+    def __init__(self, uri: str, facts: Callable[[], Dict[str, Any]], client: Optional[S3Client] = None) -> None:
+        super().__init__(uri, client)
+        self._facts, self._began = facts, time.monotonic()
 
     def stop(self) -> None:
         """Stops the thread, waits for it up to 5 s, and writes a last heartbeat unless the previous write failed."""
@@ -105,7 +103,6 @@ def heartbeat_of(attempt: Attempt, facts: Callable[[], Dict[str, Any]]) -> Optio
     return Heartbeat(uri, noticing(attempt, facts))
 
 
-INTERVAL_SECONDS = 30.0
 #: S3 returns 403 for a missing object if the role has no permission to list the prefix.
 NOT_THERE = (403, 404)
 
@@ -113,18 +110,11 @@ NOT_THERE = (403, 404)
 class HandOverWatch(Repeated):
     """Polls for the request in a thread and copies it to `target`, the file that the ranks check."""
 
-    def __init__(
-        self,
-        uri: str,
-        attempt: int,
-        target: Path,
-        on_request: Callable[[str], None],
-        client: "S3Client | None" = None,
-        interval_seconds: float = INTERVAL_SECONDS,
-    ) -> None:
-        super().__init__(interval_seconds, "the hand-over request could not be read, or not be passed on")
-        self._bucket, self._key = parse_uri(uri)
-        self._attempt, self._target, self._on_request, self._client = attempt, target, on_request, client or S3Client()
+    seconds, trouble = 30.0, "the hand-over request could not be read, or not be passed on"
+
+    def __init__(self, uri: str, attempt: int, target: Path, on_request: Callable[[str], None], client: Optional[S3Client] = None) -> None:
+        super().__init__(uri, client)
+        self._attempt, self._target, self._on_request = attempt, target, on_request
 
     def start(self) -> None:
         """Removes the file of a previous container start and starts the thread."""
@@ -159,11 +149,11 @@ def hand_over_of(attempt: Attempt, on_request: Callable[[str], None]) -> Optiona
     uri, cluster = attempt.job.hand_over_uri, attempt.cluster
     if not uri or not (cluster.is_first or cluster.has_rank_0):
         return None
-    seconds = float(attempt.environ.get("SLIPWAY_HAND_OVER_SECONDS") or INTERVAL_SECONDS)
-    return HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, on_request, interval_seconds=seconds)
+    watch = HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, on_request)
+    watch.seconds = float(attempt.environ.get("SLIPWAY_HAND_OVER_SECONDS") or watch.seconds)
+    return watch
 
 
-POLL_SECONDS = 60.0
 #: Number of parallel downloads, and size of one range request.
 STREAMS, PIECE_BYTES = 8, 64 << 20
 COMMITTED = "COMMITTED.json"
@@ -174,20 +164,17 @@ class Mirror(Repeated):
     """Copies the newest checkpoint below `uri` to `root` and deletes older copies. It is only an optimization: no error may end the spare
     host. A stop keeps complete files and cancels a download in progress."""
 
+    trouble = "the newest checkpoint could not be copied"
+
     def __init__(self, uri: str, root: Path, client: Optional[S3Client] = None) -> None:
-        super().__init__(POLL_SECONDS, "the newest checkpoint could not be copied")
-        self._uri, self._root, self._client = uri, root, client or S3Client()
-        self._done = ""
+        super().__init__(uri, client)
+        self._uri, self._root, self._done = uri, root, ""
 
     def work(self) -> bool:
-        self.update()
-        return False
-
-    def update(self) -> None:
         """Copies the newest checkpoint, unless it is already copied or does not fit on the disk."""
         newest = newest_checkpoint(self._uri, self._client)
         if not newest or newest == self._done:
-            return
+            return False
         bucket, prefix = parse_uri(newest)
         record = json.loads(self._client.get(bucket, join_uri(prefix, COMMITTED)).decode("utf-8"))
         # Incomplete copies of objects without a digest could not be detected, so these objects are read from S3.
@@ -201,7 +188,7 @@ class Mirror(Repeated):
         if shutil.disk_usage(str(self._root)).free < size + MIN_FREE_BYTES:
             log("%s is not copied: there is not enough free disk space for its %.1f GiB" % (newest, size / 2**30))
             self._done = newest
-            return
+            return False
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(STREAMS) as pool:
@@ -209,6 +196,7 @@ class Mirror(Repeated):
         if all(whole):
             self._done = newest
             log("copied %s (%d objects, %.1f GiB)" % (newest, len(objects), size / 2**30))
+        return False
 
     def _copy(self, bucket: str, prefix: str, folder: Path, entry: Mapping[str, Any]) -> bool:
         target = folder / str(entry["key"])
