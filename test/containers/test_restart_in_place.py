@@ -46,13 +46,13 @@ SAVE = "a checkpoint could not be written: put: S3 answered %s (request id 4F)"
     ],
 )
 def test_restarts_are_granted_only_while_they_can_help(reports, missing, left, ends, restart, why) -> None:
-    decision = decide(reports, missing, left, [Start(step, "algo-1") for step in ends], ["algo-1", "algo-2", "algo-3"])
+    decision = decide(reports, missing, left, [Start(step, "algo-1") for step in ends], ["algo-1", "algo-2", "algo-3"], [])
     assert (decision.restart, decision.why) == (restart, why)
 
 
 def test_the_cause_is_the_host_that_failed_for_a_reason_of_its_own() -> None:
     reports = [report("algo-1", "peer-lost"), report("algo-3", "user-code"), report("algo-2", "peer-lost")]
-    assert decide(reports, [], 1, [], ["algo-1", "algo-2", "algo-3"]).cause.host == "algo-3"
+    assert decide(reports, [], 1, [], ["algo-1", "algo-2", "algo-3"], []).cause.host == "algo-3"
 
 
 def pair(server_secret: str, client_secret: str) -> "tuple[PeerChannel | Exception, PeerChannel | Exception]":

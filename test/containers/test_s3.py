@@ -5,6 +5,7 @@ import json
 import ssl
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_uris() -> None:
         parse_uri("/opt/ml")
 
 
-def test_credentials_of_the_container_are_asked_for_again_before_they_expire() -> None:
+def test_credentials_of_the_container_are_asked_for_again_before_they_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def fetch(url: str, headers: object) -> bytes:
@@ -91,7 +92,9 @@ def test_credentials_of_the_container_are_asked_for_again_before_they_expire() -
 
     expires = datetime(2026, 11, 21, 12, tzinfo=timezone.utc).timestamp()
     now = [expires - 3600]
-    source = CredentialSource({"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/x"}, fetch, lambda: now[0])
+    monkeypatch.setattr("slipway_s3.sigv4._fetch", fetch)
+    monkeypatch.setattr("slipway_s3.sigv4.time", SimpleNamespace(time=lambda: now[0]))
+    source = CredentialSource({"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/x"})
     assert source.get().token == "T"
     source.get()
     assert asked == ["http://169.254.170.2/v2/x"]

@@ -16,7 +16,7 @@ from time import sleep
 from typing import Any, Dict, Mapping
 from urllib.parse import urlsplit
 
-from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.exit_codes import DriverError
 from slipway_driver.log import SHORTEST_SECRET, hide, log
 from slipway_s3.client import RETRIED
 from slipway_s3.endpoint import domain_of, own_endpoint, region_of
@@ -135,6 +135,6 @@ def read_secrets(references: Mapping[str, str], environ: Mapping[str, str]) -> D
         hide(value)
         values[name] = value
     if issues:
-        raise DriverError(ENVIRONMENT, "; ".join(issues))
+        raise DriverError("; ".join(issues))
     log("secrets: %s" % ", ".join(sorted(values)))
     return values

@@ -8,7 +8,7 @@ step. NVIDIA's kernel driver needs seconds, rarely minutes, to destroy a CUDA co
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, Optional, Sequence
+from typing import Dict, Optional, Sequence
 
 from slipway_driver import error_lines as patterns
 from slipway_driver.errors import Failure
@@ -79,13 +79,12 @@ def hardware_line(lines: Sequence[str]) -> str:
 class Health:
     """GPU health of one host since its driver started."""
 
-    def __init__(self, read: Callable[[], Optional[Gpus]] = read_gpus) -> None:
-        self._read = read
-        self._before = read() or {}
+    def __init__(self) -> None:
+        self._before = read_gpus() or {}
 
     def judged(self, end: Failure, remains: str = "") -> Failure:
         """Returns `end`, or a hardware failure if the host is broken. `remains`: why ranks cannot start here again, "" if they can."""
-        reason = complaint(self._before, self._read() if self._before else None) or hardware_line([end.reason, *end.lines]) or remains
+        reason = complaint(self._before, read_gpus() if self._before else None) or hardware_line([end.reason, *end.lines]) or remains
         if not reason:
             return end
         why = "%s (%s)" % (reason, end.reason) if end.reason and reason not in end.reason else end.reason or reason
@@ -95,37 +94,33 @@ class Health:
 class Remains:
     """Tracks one host. Created before the ranks start for the first time, to record the GPU memory that other processes use."""
 
-    def __init__(self, read: Callable[[], Optional[Memory]] = read_memory, running: Callable[[int], bool] = is_running) -> None:
-        self._read, self._running = read, running
-        self._before = read() or {}
+    def __init__(self) -> None:
+        self._before = read_memory() or {}
 
     def _excess(self) -> Memory:
         if not self._before:
             return {}
-        now = self._read()
+        now = read_memory()
         # Without a response no GPU counts as free; `Health` checks whether the GPUs still exist.
         if now is None:
             return {index: 0 for index in self._before}
         return {index: used for index, used in now.items() if used > self._before.get(index, 0) + SPARE_MIB}
 
-    def await_gone(
-        self, pids: Sequence[int], seconds: float = LONGEST_SECONDS, sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> str:  # fmt: skip
+    def await_gone(self, pids: Sequence[int]) -> str:
         """Waits until the processes have ended and their GPU memory is free. Returns why the host cannot be used again, "" if it can."""
-        deadline = clock() + seconds
+        deadline = time.monotonic() + LONGEST_SECONDS
         while True:
-            left = [pid for pid in pids if self._running(pid)]
+            left = [pid for pid in pids if is_running(pid)]
             excess = {} if left else self._excess()
             if not left and not excess:
                 return ""
-            if clock() >= deadline:
-                return _held(left, excess, seconds)
-            sleep(POLL_SECONDS)
+            if time.monotonic() >= deadline:
+                return _held(left, excess)
+            time.sleep(POLL_SECONDS)
 
 
-def _held(pids: Sequence[int], excess: Memory, seconds: float) -> str:
+def _held(pids: Sequence[int], excess: Memory) -> str:
     if pids:
-        return "processes %s have not ended within %d s of SIGKILL" % (", ".join(map(str, pids[:5])), seconds)
+        return "processes %s have not ended within %d s of SIGKILL" % (", ".join(map(str, pids[:5])), LONGEST_SECONDS)
     held = ", ".join("GPU %d holds %d MiB" % item for item in sorted(excess.items()) if item[1]) or "nvidia-smi does not respond"
-    return "%s %d s after the ranks ended" % (held, seconds)
+    return "%s %d s after the ranks ended" % (held, LONGEST_SECONDS)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, List, Mapping, Optional, Sequence, Tuple
 
-from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.exit_codes import DriverError
 from slipway_driver.tables import PROGRESS_FORMATS
 
 LAUNCHERS = ("torchrun", "mpi", "ray", "script")
@@ -117,7 +117,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
     if job.builtin_module is not None and job.requirements:
         issues.append("job.json requirements: must not be given with entryPoint %s, which has no code archive" % job.entry_point)
     if issues:
-        raise DriverError(ENVIRONMENT, "; ".join(issues))
+        raise DriverError("; ".join(issues))
     return job
 
 
@@ -126,9 +126,9 @@ def read_job(path: Path) -> Job:
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DriverError(ENVIRONMENT, "%s: must be the job file that the control plane wrote (%s)" % (path, error))
+        raise DriverError("%s: must be the job file that the control plane wrote (%s)" % (path, error))
     if not isinstance(raw, dict):
-        raise DriverError(ENVIRONMENT, "%s: must contain one JSON object" % path)
+        raise DriverError("%s: must contain one JSON object" % path)
     return parse_job(raw)
 
 

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Un
 
 from slipway_driver.cluster import Cluster
 from slipway_driver.errors import Failure
-from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.exit_codes import DriverError
 from slipway_driver.log import log
 from slipway_driver.rank import die_with_parent, write_state
 
@@ -38,7 +38,7 @@ def script_command(entry_point: str, builtin_module: Optional[str], arguments: S
         return ["/bin/bash", os.path.join(".", entry_point), *arguments]
     if builtin_module or re.match(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", entry_point):
         return [sys.executable, "-u", "-m", builtin_module or entry_point, *arguments]
-    raise DriverError(ENVIRONMENT, "code.entryPoint: must be a .py file, a .sh file or a module, got %s" % entry_point)
+    raise DriverError("code.entryPoint: must be a .py file, a .sh file or a module, got %s" % entry_point)
 
 
 def rank_command(state_folder: str, script: Sequence[str]) -> List[str]:

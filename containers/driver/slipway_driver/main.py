@@ -69,7 +69,7 @@ def _emit_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
 
 def _stop_early(_number: int, _frame: Any) -> None:
     """Handles SIGTERM while this host resolves names or installs packages: by default, process 1 of a container ignores it."""
-    raise DriverError(TRY_AGAIN, "stopped before the ranks had started")
+    raise DriverError("stopped before the ranks had started", TRY_AGAIN)
 
 
 def run_driver(number: int, started_at: float, kept: Optional[int]) -> int:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from slipway_driver.cluster import Cluster, read_hosts_file
-from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, DriverError, shell_code
+from slipway_driver.exit_codes import TRY_AGAIN, DriverError, shell_code
 from slipway_driver.job import Job, Paths, paths_of, read_job
 from slipway_driver.launchers import rank_command
 from slipway_driver.log import log
@@ -49,12 +49,11 @@ def mpirun_words(cluster: Cluster, processes: int, options: str, command: Sequen
     hosts, interface = cluster.training_hosts, cluster.network_interface
     mpirun = shutil.which("mpirun", path=environ.get("PATH", "") + os.pathsep + INSTALLED)
     if mpirun is None:
-        why = "distribution.launcher: mpi needs mpirun on the image's PATH, got none; use torchrun or another image"
-        raise DriverError(ENVIRONMENT, why)
+        raise DriverError("distribution.launcher: mpi needs mpirun on the image's PATH, got none; use torchrun or another image")
     try:
         given = shlex.split(options)
     except ValueError as error:
-        raise DriverError(ENVIRONMENT, "distribution.mpiOptions: must be words of a command line, got %s (%s)" % (options, error))
+        raise DriverError("distribution.mpiOptions: must be words of a command line, got %s (%s)" % (options, error))
     words = [mpirun, "--host", ",".join("%s:%d" % (host, processes) for host in hosts), "-np", str(processes * len(hosts))]
     words += ["--allow-run-as-root", "--leave-session-attached", "-wdir", "/", "--bind-to", "none", "--map-by", "slot"]
     settings = {

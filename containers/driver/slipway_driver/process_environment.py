@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.cluster import Cluster
-from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.exit_codes import DriverError
 from slipway_driver.job import Job, Paths
 from slipway_driver.log import log
 from slipway_driver.tables import EFA_INSTANCES
@@ -59,7 +59,7 @@ def check_seconds(environ: Mapping[str, str]) -> None:
         if not fits:
             issues.append("environmentVariables.%s: must be a number of at least %g, got %s; leave it out" % (name, least, given))
     if issues:
-        raise DriverError(ENVIRONMENT, "; ".join(issues))
+        raise DriverError("; ".join(issues))
 
 
 def master_port(job_name: str, shared_machine: bool) -> int:

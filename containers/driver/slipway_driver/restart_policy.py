@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from slipway_driver.exit_codes import HANG, TRY_AGAIN, class_of
 from slipway_driver.tables import STORAGE_DENIED
@@ -98,13 +98,9 @@ def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: i
 
 
 def decide(
-    reports: Sequence[Report],
-    missing: Sequence[str],
-    restarts_left: int,
-    starts: Sequence[Start],
-    hosts: Sequence[str],
-    spares: Sequence[str] = (),
-) -> Decision:
+    reports: Sequence[Report], missing: Sequence[str], restarts_left: int, starts: Sequence[Start], hosts: Sequence[str],
+    spares: Sequence[str],
+) -> Decision:  # fmt: skip
     """Decides after a start has ended.
 
     `reports`: in order of arrival; `missing`: hosts without a report; `starts`: previous starts; `hosts`: current training hosts in rank
@@ -133,17 +129,17 @@ class RestartBudget:
     """Allows `most` restarts within any hour, without a limit for the attempt: on 512 hosts, a failure that a restart fixes happens every
     few hours. Repeated failures are stopped by the rule that every start must reach a later step."""
 
-    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most, self._clock = most, clock
+    def __init__(self, most: int) -> None:
+        self._most = most
         #: When the restarts of the last hour were, by the clock.
         self.taken: List[float] = []
 
     def left(self) -> int:
         """Number of restarts that are allowed now."""
-        since = self._clock() - WINDOW_SECONDS
+        since = time.monotonic() - WINDOW_SECONDS
         self.taken = [at for at in self.taken if at > since]
         return self._most - len(self.taken)
 
     def take(self) -> None:
         """Records a restart at the current time."""
-        self.taken.append(self._clock())
+        self.taken.append(time.monotonic())

@@ -13,7 +13,7 @@ import json
 import threading
 import time
 from datetime import datetime, timezone
-from typing import Callable, Dict, Mapping, NamedTuple, Optional
+from typing import Dict, Mapping, NamedTuple, Optional
 from urllib.parse import quote
 
 ALGORITHM = "AWS4-HMAC-SHA256"
@@ -93,7 +93,7 @@ def _fetch(url: str, headers: Mapping[str, str]) -> bytes:
         return answer.read()
 
 
-def load_credentials(environ: Mapping[str, str], fetch: Callable[[str, Mapping[str, str]], bytes] = _fetch) -> Credentials:
+def load_credentials(environ: Mapping[str, str]) -> Credentials:
     """Loads credentials from the environment or the container endpoint. Raises NoCredentials if there are none."""
     if environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"):
         return Credentials(environ["AWS_ACCESS_KEY_ID"], environ["AWS_SECRET_ACCESS_KEY"], environ.get("AWS_SESSION_TOKEN"), None)
@@ -108,7 +108,7 @@ def load_credentials(environ: Mapping[str, str], fetch: Callable[[str, Mapping[s
             headers["Authorization"] = handle.read().strip()
     elif environ.get("AWS_CONTAINER_AUTHORIZATION_TOKEN"):
         headers["Authorization"] = environ["AWS_CONTAINER_AUTHORIZATION_TOKEN"]
-    found = json.loads(fetch(full, headers))
+    found = json.loads(_fetch(full, headers))
     expires, when = found.get("Expiration"), None
     if expires:
         when = datetime.strptime(expires[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc).timestamp()
@@ -118,13 +118,8 @@ def load_credentials(environ: Mapping[str, str], fetch: Callable[[str, Mapping[s
 class CredentialSource:
     """Caches credentials and refreshes them before they expire. May be shared between threads."""
 
-    def __init__(
-        self,
-        environ: Mapping[str, str],
-        fetch: Callable[[str, Mapping[str, str]], bytes] = _fetch,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._environ, self._fetch, self._clock = environ, fetch, clock
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
         self._held: Optional[Credentials] = None
         self._lock = threading.Lock()
 
@@ -132,6 +127,6 @@ class CredentialSource:
         """Credentials that are valid for at least REFRESH_SECONDS. Raises NoCredentials."""
         with self._lock:
             held = self._held
-            if held is None or (held.expires_at is not None and held.expires_at - self._clock() < REFRESH_SECONDS):
-                self._held = held = load_credentials(self._environ, self._fetch)
+            if held is None or (held.expires_at is not None and held.expires_at - time.time() < REFRESH_SECONDS):
+                self._held = held = load_credentials(self._environ)
             return held

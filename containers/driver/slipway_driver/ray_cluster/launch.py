@@ -53,7 +53,7 @@ def require_ray() -> None:
     importlib.invalidate_caches()  # requirements.txt may just have installed it.
     if importlib.util.find_spec("ray") is None:
         why = "distribution.launcher: ray needs the package ray in the image, got none; add ray to requirements.txt, or use another image"
-        raise DriverError(ENVIRONMENT, why)
+        raise DriverError(why)
 
 
 def ray_environment(job: Job, cluster: Cluster, inherited: Mapping[str, str], master: str, port: int) -> Dict[str, str]:
@@ -81,7 +81,7 @@ def ray_command_of(job: Job, cluster: Cluster, hardware: Mapping[str, Any], scri
     refused = sorted(name for name in job.parameters if option_name(name) in OWN_OPTIONS)
     if refused:
         why = "distribution.parameters: must not contain options of ray start that the driver sets itself, got %s; remove them"
-        raise DriverError(ENVIRONMENT, why % ", ".join(refused))
+        raise DriverError(why % ", ".join(refused))
     gpus = min(int(hardware.get("gpus") or 0), job.processes_per_host)
     layout = json.dumps({"hosts": list(cluster.training_hosts), "cpus": hardware["cpus"], "gpus": gpus}, separators=(",", ":"))
     return lambda state: [sys.executable, "-B", "-u", "-m", HOST_MODULE, str(state), layout, *script]
