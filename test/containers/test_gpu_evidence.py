@@ -8,12 +8,11 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
-from slipway_driver.gpus import REMEMBERED, Gpu, blamed, evidence, is_evidence, parse_gpus
+from slipway_driver.gpus import REMEMBERED, Answer, Gpu, blamed, evidence, is_evidence, parse_gpus
 from slipway_driver.health_findings import Place
 from slipway_driver.health_gate import HealthGate, Tools
 from slipway_driver.health_measure import Measured
 from slipway_driver.restart_policy import Report
-from slipway_driver.tool import Answer
 
 pytestmark = pytest.mark.jobs
 

@@ -12,7 +12,7 @@ from typing import Optional, Sequence
 import pytest
 
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus, with_quick_torchrun
-from slipway_driver.gpus import Gpu
+from slipway_driver.gpus import Answer, Gpu, answer_of
 from slipway_driver.health_findings import QUICK, Finding, Place, answer_findings, count_findings, dcgm_findings, tool_findings
 from slipway_driver.health_gate import (
     DCGM,
@@ -24,7 +24,6 @@ from slipway_driver.health_gate import (
     tools_of,
 )
 from slipway_driver.health_measure import Measured, Setup
-from slipway_driver.tool import Answer, answer_of
 
 pytestmark = pytest.mark.jobs
 

@@ -70,7 +70,7 @@ def test_a_long_temporary_folder_is_not_used_for_sockets(monkeypatch: pytest.Mon
 
 def test_options_of_the_run_file_replace_ours_and_resources_are_merged() -> None:
     given = {"object_store_memory": 7, "resources": {"trainer": 2}, "include-dashboard": True}
-    found = launch.start_words(["--head"], "algo-1", {"object-store-memory": 5, "num-cpus": 4, "node-ip-address": None}, given, "python")
+    found = launch.start_words(["--head"], "algo-1", {"object-store-memory": 5, "num-cpus": 4, "node-ip-address": None}, given)
     assert found == [
         "python", "-m", "ray.scripts.scripts", "start", "--block", "--head", "--object-store-memory=7", "--num-cpus=4",
         "--include-dashboard=true", '--resources={"host:algo-1":1,"trainer":2}',

@@ -6,7 +6,6 @@ first container starts. The service's own toolkit also waits up to 15 minutes.
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 from contextlib import suppress
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from slipway_driver.exit_codes import TRY_AGAIN, DriverError
+from slipway_driver.job import read_object
 from slipway_driver.log import log
 
 HOMOGENEOUS = "homogeneousCluster"
@@ -140,11 +140,7 @@ def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares
 
 def read_cluster(path: Path, training_groups: Sequence[str], spares: int = 0) -> Cluster:
     """Reads the cluster from a resourceconfig.json file. Raises DriverError (77) if the file is missing or invalid."""
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DriverError("%s: must be readable JSON (%s)" % (path, error))
-    return parse_cluster(raw, training_groups, spares)
+    return parse_cluster(read_object(path), training_groups, spares)
 
 
 def read_hosts_file(path: Path) -> Dict[str, str]:

@@ -13,9 +13,9 @@ from typing import Dict, Optional, Sequence
 from slipway_driver import error_lines as patterns
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
+from slipway_driver.gpus import answer_of, gpu_query, rows
 from slipway_driver.rank_session import is_running
 from slipway_driver.restart_policy import HARDWARE
-from slipway_driver.tool import answer_of, gpu_query, rows
 
 ECC_QUERY, MEMORY_QUERY = gpu_query("index,ecc.errors.uncorrected.volatile.total"), gpu_query("index,memory.used")
 #: nvidia-smi is slow while the CUDA contexts of killed processes are destroyed.

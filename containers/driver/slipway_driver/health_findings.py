@@ -11,10 +11,10 @@ import json
 import re
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from slipway_driver.gpus import Answer, gpu_query, rows
 from slipway_driver.health import ECC_QUERY
 from slipway_driver.inventory import count_gpus
 from slipway_driver.tables import EFA_INSTANCES, GPU_INSTANCES
-from slipway_driver.tool import Answer, gpu_query, rows
 
 _CLOCKS = "index,{0}.hw_thermal_slowdown,{0}.hw_power_brake_slowdown"
 #: The quick commands by the names of their answers.

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple
 from slipway_driver import health_findings as health
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
-from slipway_driver.gpus import REMEMBERED, Gpu
+from slipway_driver.gpus import REMEMBERED, Answer, Gpu, answer_of
 from slipway_driver.health_measure import Measured, Setup, measure
 from slipway_driver.log import emit, log
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import HARDWARE
-from slipway_driver.tool import Answer, answer_of
 
 if TYPE_CHECKING:
     from slipway_driver.attempt import Attempt

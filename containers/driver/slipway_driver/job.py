@@ -11,7 +11,7 @@ import json
 import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.tables import PROGRESS_FORMATS
@@ -121,15 +121,17 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
     return job
 
 
+def read_object(path: Path) -> Dict[str, Any]:
+    """Reads a JSON file that the service or the control plane wrote. Raises DriverError (77) if it is missing or invalid."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise DriverError("%s: must be a JSON object (%s)" % (path, error))
+
+
 def read_job(path: Path) -> Job:
     """Reads the job from a file. Raises DriverError (77) if the file is missing or invalid."""
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DriverError("%s: must be the job file that the control plane wrote (%s)" % (path, error))
-    if not isinstance(raw, dict):
-        raise DriverError("%s: must contain one JSON object" % path)
-    return parse_job(raw)
+    return parse_job(read_object(path))
 
 
 DEFAULT_BASE = "/opt/ml"

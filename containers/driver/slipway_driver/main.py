@@ -54,17 +54,16 @@ def _run_attempt(paths: Paths, number: int, started_at: float, kept: Optional[in
         grace = min(EXITING_GRACE_SECONDS if driver.cause_exits else PEER_GRACE_SECONDS, patience(attempt.environ))
         log("this host only lost its peers: it ends in %d s, so that the host with the cause ends first" % grace)
         driver.stopped.wait(grace)
-    _emit_end(end, driver, paths, cluster.current_host)
-    return end.code
+    return _emit_end(end._replace(host=end.host or cluster.current_host), driver.step, paths)
 
 
-def _emit_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
-    """Writes the failure file and the last progress line."""
+def _emit_end(end: Failure, step: Optional[int], paths: Paths) -> int:
+    """Writes the failure file and the last progress line; returns the exit code."""
     if end.code != DONE:
-        fields: Dict[str, Any] = {"host": end.host or host, "rank": end.rank, "step": driver.step}
-        write_failure(paths.failure, code=end.code, kind=end.kind, reason=end.reason, lines=end.lines, **fields)
+        write_failure(paths.failure, end, step)
     reason = {**({"notice": "ended-early"} if end.code == DONE else {}), "reason": end.reason} if end.reason else {}
-    emit(progress_line("exit", code=end.code, **{"class": end.kind}, host=end.host or host, **reason))
+    emit(progress_line("exit", code=end.code, **{"class": end.kind}, host=end.host, **reason))
+    return end.code
 
 
 def _stop_early(_number: int, _frame: Any) -> None:
@@ -93,13 +92,10 @@ def run_driver(number: int, started_at: float, kept: Optional[int]) -> int:
 
 
 def _refuse(paths: Paths, code: int, reason: str) -> int:
-    reason = redacted(reason, secrets_of(os.environ))
-    kind, host = class_of(code), ""
+    host = ""
     with contextlib.suppress(OSError, ValueError):
         host = str(json.loads((paths.config / "resourceconfig.json").read_text()).get("current_host", ""))
-    write_failure(paths.failure, code=code, kind=kind, host=host, rank=None, step=None, reason=reason)
-    emit(progress_line("exit", code=code, **{"class": kind}, reason=reason))
-    return code
+    return _emit_end(Failure(code, class_of(code), None, redacted(reason, secrets_of(os.environ)), [], host), None, paths)
 
 
 #: Something that kills one driver after the other is not an accident.

@@ -117,15 +117,13 @@ def object_store_bytes(memory: int, shared_memory: int, nodes_here: int = 1) -> 
     return size if size >= MIN_BYTES else None
 
 
-def start_words(
-    where: Sequence[str], host: str, resources: Mapping[str, Any], parameters: Mapping[str, Any], python: str = sys.executable
-) -> List[str]:
+def start_words(where: Sequence[str], host: str, resources: Mapping[str, Any], parameters: Mapping[str, Any]) -> List[str]:
     """The `ray start` command. `where`: --head or --address; `resources`: the driver's options; `parameters`: the run file's, which win."""
     given = {option_name(name): value for name, value in parameters.items()}
     own = given.pop("resources", None)
     labels = {HOST_RESOURCE + host: 1, **(own if isinstance(own, dict) else {})}
     options: Dict[str, Any] = {**resources, **given}
-    words = [python, "-m", "ray.scripts.scripts", "start", "--block", *where]
+    words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", *where]
     words += ["--%s=%s" % (name, _text(value)) for name, value in options.items() if value is not None]
     return [*words, "--resources=%s" % json.dumps(labels, separators=(",", ":"))]
 
