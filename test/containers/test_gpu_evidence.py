@@ -78,7 +78,7 @@ def test_a_known_bad_gpu_refuses_its_host_before_anything_is_asked(capsys: pytes
     def never(*_arguments: Any) -> Any:
         raise AssertionError("nothing must run")
 
-    failure = HealthGate("full", Place("algo-2", "ml.p5.48xlarge", 32, False), Tools(never, never), GPUS[1:]).check()
+    failure = HealthGate("full", Place("algo-2", "ml.p5.48xlarge", 32, False, GPUS[1:]), Tools(never, never)).check()
     assert failure is not None and failure.kind == "hardware" and REMEMBERED in failure.reason
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("slipway {")]
     assert json.loads(line[8:])["findings"][0]["check"] == "remembered"

@@ -10,7 +10,7 @@ import pytest
 
 from fake_world import REPOSITORY
 from slipway_driver.errors import Failure, classify
-from slipway_driver.health import Health, Remains, parse_memory
+from slipway_driver.health import Health, parse_memory
 from slipway_driver.inventory import cuda_of_torch, driver_line
 from slipway_driver.process_environment import efa_devices
 from slipway_driver.rank_session import is_running
@@ -34,7 +34,7 @@ def wait(readings: list, pids_until: float = 0.0) -> tuple[str, float]:
     read = lambda: left.pop(0) if len(left) > 1 else left[0]  # noqa: E731
     fakes = {"read_memory": read, "is_running": lambda _pid: clock.now < pids_until, "time": clock}
     with mock.patch.multiple("slipway_driver.health", **fakes):
-        return Remains().await_gone([11, 12]), clock.now
+        return Health().await_gone([11, 12]), clock.now
 
 
 def test_it_waits_for_processes_and_then_for_their_memory() -> None:

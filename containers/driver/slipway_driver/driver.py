@@ -11,7 +11,7 @@ from slipway_driver.coordinator import Coordinator, Decisions
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, TRY_AGAIN
 from slipway_driver.gpus import MeanUse, evidence
-from slipway_driver.health import Health, Remains
+from slipway_driver.health import Health
 from slipway_driver.health_gate import BEFORE_TRAINING, gate_of
 from slipway_driver.host_run import HostRun
 from slipway_driver.idle import IdleCoordinator, IdleHost, idle_host
@@ -44,7 +44,6 @@ class Driver:
         self.cause_exits = False
         self._health = Health()
         self._gate = gate_of(attempt, quick=self._returns)
-        self._remains = Remains()
         #: The probe before the next start; None after the first start whose hosts have all passed the health check.
         self._probe: Optional[Probe] = None if self._returns else Probe(attempt, self._peers.end_requested)
         self._set_aside: List[Dict[str, str]] = self._kept.facts.get("setAside", [])
@@ -168,7 +167,7 @@ class Driver:
             run.abandon()
         end = unstarted or run.run()
         if not unfit and not run.stopping and end.code != DONE:
-            end = self._health.judged(end, self._remains.await_gone(run.pids))
+            end = self._health.judged(end, self._health.await_gone(run.pids))
         report = Report(self._attempt.cluster.current_host, end.code, end.kind, end.reason[:300], monitor.step)
         if run.stopping or end.code == DONE:
             self._peers.finish(report)

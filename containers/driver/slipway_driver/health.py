@@ -77,10 +77,10 @@ def hardware_line(lines: Sequence[str]) -> str:
 
 
 class Health:
-    """GPU health of one host since its driver started."""
+    """GPU health of one host since its driver started, and the GPU memory that other processes used before its ranks started."""
 
     def __init__(self) -> None:
-        self._before = read_gpus() or {}
+        self._before, self._used_before = read_gpus() or {}, read_memory() or {}
 
     def judged(self, end: Failure, remains: str = "") -> Failure:
         """Returns `end`, or a hardware failure if the host is broken. `remains`: why ranks cannot start here again, "" if they can."""
@@ -90,21 +90,14 @@ class Health:
         why = "%s (%s)" % (reason, end.reason) if end.reason and reason not in end.reason else end.reason or reason
         return Failure(TRY_AGAIN, HARDWARE, end.rank, why, end.lines)
 
-
-class Remains:
-    """Tracks one host. Created before the ranks start for the first time, to record the GPU memory that other processes use."""
-
-    def __init__(self) -> None:
-        self._before = read_memory() or {}
-
     def _excess(self) -> Memory:
-        if not self._before:
+        if not self._used_before:
             return {}
         now = read_memory()
         # Without a response no GPU counts as free; `Health` checks whether the GPUs still exist.
         if now is None:
-            return {index: 0 for index in self._before}
-        return {index: used for index, used in now.items() if used > self._before.get(index, 0) + SPARE_MIB}
+            return {index: 0 for index in self._used_before}
+        return {index: used for index, used in now.items() if used > self._used_before.get(index, 0) + SPARE_MIB}
 
     def await_gone(self, pids: Sequence[int]) -> str:
         """Waits until the processes have ended and their GPU memory is free. Returns why the host cannot be used again, "" if it can."""
