@@ -125,11 +125,17 @@ class Driver:
         if self._attempt.cluster.idle:
             return self._begin()
         report = lost_driver(attempt.cluster.current_host)
+        return self._settled(report, Failure(report.code, report.kind, None, report.reason, []))
+
+    def _settled(self, report: Report, end: Failure) -> Optional[Failure]:
+        """Agrees with the other hosts on what follows: None if the ranks start again, otherwise `end`."""
         decision, resume_from = self._peers.settle(report)
         if decision.restart:
             return self._next_round(decision, resume_from)
-        log("no restart in place: %s" % decision.why)
-        return Failure(report.code, report.kind, None, report.reason, [])
+        self.cause_exits = decision.cause.host != report.host or self._peers.another_ended
+        if self._attempt.job.restarts_in_place:
+            log("no restart in place: %s" % decision.why)
+        return end
 
     def _begin(self) -> None:
         """Prepares this host for the next start, as a training host or an idle host."""
@@ -172,15 +178,10 @@ class Driver:
         if run.stopping or end.code == DONE:
             self._peers.finish(report)
             return end
-        decision, resume_from = self._peers.settle(report)
-        if decision.restart:
-            return self._next_round(decision, resume_from)
-        if not unfit and self._attempt.cluster.is_first:
+        settled = self._settled(report, end)
+        if settled and not unfit and self._attempt.cluster.is_first:
             monitor.efa.publish()  # Another host may have connected only to report its end and its EFA verdict.
-        self.cause_exits = decision.cause.host != report.host or self._peers.another_ended
-        if self._attempt.job.restarts_in_place:
-            log("no restart in place: %s" % decision.why)
-        return end
+        return settled
 
     def _run_probe(self, monitor: JobMonitor) -> Optional[Failure]:
         """The failure of another host that has ended the probe; None if the ranks may start. A broken host would only delay the others."""
