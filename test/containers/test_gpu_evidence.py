@@ -54,19 +54,19 @@ def broken(reason: str, host: str = "algo-2", kind: str = "hardware") -> Report:
 def test_evidence_names_gpus_or_else_the_host() -> None:
     slow = {"host": "algo-2", "what": "the backward pass", "ratio": 1.4}
     reports = [broken("GPU 3 is lost"), broken("nvidia-smi no longer responds"), broken("GPU 0 is lost", "algo-9")]
-    found, both = evidence(reports, slow, {"algo-2": GPUS}), [uuid(0), uuid(3)]
+    found, both = evidence(reports, slow, {"algo-2": GPUS}, {}), [uuid(0), uuid(3)]
     assert [(entry["kind"], entry["gpus"]) for entry in found] == [("gpu", [uuid(3)]), ("host", both), ("host", both)]
     assert found[2]["reason"] == "it needs 1.4 times as long as the other hosts for the backward pass"
 
 
 def test_a_slow_gpu_is_named_but_counts_like_a_host_and_a_slow_network_names_none() -> None:
-    (found,) = evidence([], {"host": "algo-2", "what": "compute on GPU 3", "ratio": 1.4}, {"algo-2": GPUS})
+    (found,) = evidence([], {"host": "algo-2", "what": "compute on GPU 3", "ratio": 1.4}, {"algo-2": GPUS}, {})
     assert (found["kind"], found["gpus"]) == ("host", [uuid(3)])
-    (found,) = evidence([], {"host": "algo-2", "what": "network", "ratio": 2.0}, {"algo-2": GPUS})
+    (found,) = evidence([], {"host": "algo-2", "what": "network", "ratio": 2.0}, {"algo-2": GPUS}, {})
     assert (found["kind"], found["gpus"]) == ("host", [uuid(0), uuid(3)])
     (found,) = evidence([], None, {"algo-2": GPUS}, {"algo-2": [uuid(3)], "algo-3": []})
     assert (found["host"], found["kind"], found["gpus"]) == ("algo-2", "passed", [uuid(3)])
-    assert evidence([], {"host": "", "what": "all-reduce", "ratio": 2.0}, {"algo-2": GPUS}) == []
+    assert evidence([], {"host": "", "what": "all-reduce", "ratio": 2.0}, {"algo-2": GPUS}, {}) == []
 
 
 def test_what_is_remembered_is_no_new_evidence() -> None:

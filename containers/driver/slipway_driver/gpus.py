@@ -99,25 +99,23 @@ def evidence(
     broken: Sequence[Report],
     slow: Optional[Mapping[str, Any]],
     gpus: Mapping[str, Sequence[Sequence[Any]]],
-    cleared: Mapping[str, Sequence[str]] = {},
+    cleared: Mapping[str, Sequence[str]],
 ) -> List[Dict[str, Any]]:
     """The field of the heartbeat: the named GPUs of each broken host, otherwise all GPUs of the host, as `kind` says; then those of a slow
     host. A slow GPU counts no more than its host, because heat may be the reason. `gpus`: those of each host;
     `cleared`: by host, UUIDs of GPUs that have passed the full check."""
     found: List[Dict[str, Any]] = []
-    hosts = {host: [Gpu(*gpu) for gpu in own] for host, own in gpus.items()}
-    for report in broken:
-        named = blamed(report.reason, hosts.get(report.host, ()))
-        found.append({"host": report.host, "kind": "gpu" if named else "host", "gpus": named, "reason": report.reason[:200]})
+    claims = [(report.host, report.reason, "gpu") for report in broken]
     if slow:
         reason = "it needs %s times as long as the other hosts for %s" % (slow.get("ratio"), slow.get("what"))
-        host = str(slow.get("host"))
-        found.append({"host": host, "kind": "host", "gpus": blamed(reason, hosts.get(host, ())), "reason": reason[:200]})
-    for entry in found:
-        entry["gpus"] = entry["gpus"] or [gpu.uuid for gpu in hosts.get(entry["host"], ())]
-    found += [
-        {"host": host, "kind": PASSED, "gpus": list(gpus), "reason": "passed the full health check"} for host, gpus in cleared.items()
-    ]
+        claims.append((str(slow.get("host")), reason, "host"))
+    for host, reason, kind in claims:
+        own = [Gpu(*gpu) for gpu in gpus.get(host, ())]
+        named = blamed(reason, own)
+        uuids = named or [gpu.uuid for gpu in own]
+        found.append({"host": host, "kind": kind if named else "host", "gpus": uuids, "reason": reason[:200]})
+    for host, passed in cleared.items():
+        found.append({"host": host, "kind": PASSED, "gpus": list(passed), "reason": "passed the full health check"})
     return [entry for entry in found if entry["gpus"]][:MAX_ENTRIES]
 
 

@@ -71,11 +71,6 @@ def complaint(before: Gpus, now: Optional[Gpus]) -> str:
     return ""
 
 
-def hardware_line(lines: Sequence[str]) -> str:
-    """The hardware problem in the error message of a rank; "" if there is none."""
-    return next((found.group(0) for found in map(patterns.HARDWARE.search, lines) if found), "")
-
-
 class Health:
     """GPU health of one host since its driver started, and the GPU memory that other processes used before its ranks started."""
 
@@ -84,7 +79,8 @@ class Health:
 
     def judged(self, end: Failure, remains: str = "") -> Failure:
         """Returns `end`, or a hardware failure if the host is broken. `remains`: why ranks cannot start here again, "" if they can."""
-        reason = complaint(self._before, read_gpus() if self._before else None) or hardware_line([end.reason, *end.lines]) or remains
+        named = next(filter(None, map(patterns.HARDWARE.search, [end.reason, *end.lines])), None)
+        reason = complaint(self._before, read_gpus() if self._before else None) or (named.group() if named else remains)
         if not reason:
             return end
         why = "%s (%s)" % (reason, end.reason) if end.reason and reason not in end.reason else end.reason or reason
