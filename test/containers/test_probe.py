@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from test_mpi import mpi_world, needs_mpi, shim  # noqa: F401
 
-from slipway_driver.health_rank import EXPECTED, bus_bandwidth_gbps, line_rate_gbps
+from slipway_driver.expected_bandwidth import EXPECTED, bus_bandwidth_gbps, line_rate_gbps
 from slipway_driver.probe import judged, verdict_line
 from slipway_driver.tables import EFA_INSTANCES
 

@@ -17,8 +17,8 @@ from slipway_driver.cluster import Cluster, own_address, read_cluster, read_host
 from slipway_driver.code import install_requirements, prepare_code, refuse_windows_text
 from slipway_driver.compile_cache import compile_cache_of
 from slipway_driver.dumps import trace_variables
+from slipway_driver.expected_bandwidth import EXPECTED, GIB
 from slipway_driver.health_gate import EarlyAnswers
-from slipway_driver.health_rank import EXPECTED, GIB
 from slipway_driver.inventory import inventory
 from slipway_driver.job import Paths, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command

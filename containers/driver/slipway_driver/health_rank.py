@@ -5,9 +5,6 @@ reaches, and rank 0 prints one line of JSON. health_measure.py starts the ranks 
 
 `python -m slipway_driver.health_rank SECONDS BYTES` is one rank of the all-reduce probe. It runs under the job's launcher and environment,
 so that it uses the same network as training. In the driver, PyTorch is imported only here.
-
-`EXPECTED` is the published all_reduce bus bandwidth between hosts, in GB/s as defined by nccl-tests, for the measured message sizes. Two
-hosts may exceed the line rate because of NCCL's tree algorithm. Retrieved 2026-11-20.
 """
 
 from __future__ import annotations
@@ -18,36 +15,11 @@ import re
 import sys
 import time
 import traceback
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Tuple
 
 from slipway_driver.error_lines import HARDWARE
+from slipway_driver.expected_bandwidth import bus_bandwidth_gbps
 from slipway_driver.progress import progress_line
-from slipway_driver.tables import EFA_INSTANCES
-
-GIB = 1 << 30
-_ADA = "awslabs/awsome-distributed-ai@95b939cdc5b2"
-
-
-class Expected(NamedTuple):
-    """`bus_gbps`: bus bandwidth in GB/s for messages of `size_bytes` on `hosts` hosts."""
-
-    bus_gbps: float
-    size_bytes: int
-    hosts: int
-    source: str
-
-
-EXPECTED: Dict[str, Expected] = {
-    # A report from 2022 of slow performance; no newer value was found for this type.
-    "ml.p4d.24xlarge": Expected(57.2, GIB, 2, "NVIDIA/nccl issue 527"),
-    "ml.p4de.24xlarge": Expected(76.79, GIB, 2, _ADA + " micro-benchmarks/nccl-tests/README.md"),
-    "ml.p5.48xlarge": Expected(436.95, GIB, 2, _ADA + " micro-benchmarks/nccl-tests/README.md"),
-    "ml.p5en.48xlarge": Expected(364.9, 4 * GIB, 4, "stas00/ml-engineering@744d01e18b79 network/README.md"),
-    "ml.p6-b200.48xlarge": Expected(367.0, GIB, 4, _ADA + " p6-b200 results"),
-    "ml.p6-b300.48xlarge": Expected(654.0, 16 * GIB, 2, _ADA + " p6-b300 results"),
-}
-#: A smaller share of the expected value indicates a problem. Published alarm levels are 57 % (p5) and 79 % (p4d).
-ALARM_SHARE = 0.6
 
 #: Large enough to fill an H200. CPUs are used if PyTorch cannot use the GPUs.
 GPU_SIZE, CPU_SIZE = 8192, 256
@@ -183,17 +155,6 @@ def probe(seconds: float, size_bytes: int) -> None:
         bandwidth = bus_bandwidth_gbps(size, each, world)
         print(progress_line("probe", bytes=size, ranks=world, times=times, seconds=each, busBandwidthGBps=round(bandwidth, 3)), flush=True)
     dist.destroy_process_group()
-
-
-def line_rate_gbps(instance_type: str) -> Optional[float]:
-    """Line rate of all network interfaces of one host, GB/s; None if unknown."""
-    known = EFA_INSTANCES.get(instance_type)
-    return known.line_rate_gbps / 8.0 if known and known.line_rate_gbps else None
-
-
-def bus_bandwidth_gbps(size_bytes: int, seconds: float, ranks: int) -> float:
-    """Bus bandwidth of all_reduce in GB/s: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md."""
-    return size_bytes / seconds * 2 * (ranks - 1) / ranks / 1e9
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import time
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from slipway_driver.attempt import PROBE_PORT_OFFSET, PROBE_VARIABLE, Attempt, new_state_folder
-from slipway_driver.health_rank import ALARM_SHARE, EXPECTED, line_rate_gbps
+from slipway_driver.expected_bandwidth import ALARM_SHARE, EXPECTED, line_rate_gbps
 from slipway_driver.launchers import launched
 from slipway_driver.log import emit, log
 from slipway_driver.output_lines import STATE

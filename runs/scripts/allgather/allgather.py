@@ -35,7 +35,7 @@ def line_rate(given):
     if given > 0:
         return given
     try:
-        from slipway_driver.health_rank import line_rate_gbps
+        from slipway_driver.expected_bandwidth import line_rate_gbps
     except ImportError:
         return None
     return line_rate_gbps(os.environ.get("SM_CURRENT_INSTANCE_TYPE", ""))
