@@ -72,7 +72,7 @@ def test_options_of_the_run_file_replace_ours_and_resources_are_merged() -> None
     given = {"object_store_memory": 7, "resources": {"trainer": 2}, "include-dashboard": True}
     found = launch.start_words(["--head"], "algo-1", {"object-store-memory": 5, "num-cpus": 4, "node-ip-address": None}, given)
     assert found == [
-        "python", "-m", "ray.scripts.scripts", "start", "--block", "--head", "--object-store-memory=7", "--num-cpus=4",
+        sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--head", "--object-store-memory=7", "--num-cpus=4",
         "--include-dashboard=true", '--resources={"host:algo-1":1,"trainer":2}',
     ]  # fmt: skip
 
@@ -170,7 +170,7 @@ class EndedNode:
 
 def test_a_worker_looks_for_network_lines_at_its_interval_and_once_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Nobody:
-        def send(self, message: object) -> None:
+        def send(self, kind: str, content: object) -> None:
             pass
 
     calls: list[int] = []
@@ -190,7 +190,7 @@ def test_a_host_that_is_none_of_the_launch_does_not_stand_for_one_that_is_missin
     first = head.Head.__new__(head.Head)
     first._settings = SimpleNamespace(hosts=("algo-1", "algo-2"), host="algo-1", join_seconds=0.0)
     first._state, first._environ = tmp_path, {}
-    first._workers = SimpleNamespace(send=lambda **_message: None, lost=queue.Queue())
+    first._workers = SimpleNamespace(send=lambda *_message: None, lost=queue.Queue())
     first._node = SimpleNamespace(code=None)
     assert first._await_hosts() is None
     assert "algo-2 did not" in launchers.read_launcher_end(tmp_path).reason
