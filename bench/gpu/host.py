@@ -11,11 +11,11 @@ from measurement import python_path
 
 
 def health(_machine: Machine, folder: Path) -> Found:
+    from slipway_driver.gpus import answer_of
     from slipway_driver.health_findings import Place, measured_findings, quick_findings
     from slipway_driver.health_gate import quick_answers
     from slipway_driver.health_measure import Setup, measure
     from slipway_driver.inventory import inventory
-    from slipway_driver.tool import answer_of
 
     place = Place("algo-1", "ml.p5.4xlarge", 0, False)
     replies = quick_answers(answer_of)

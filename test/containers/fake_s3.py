@@ -7,8 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from slipway_s3.credentials import Credentials
-from slipway_s3.sigv4 import canonical_query, signed_headers
+from slipway_s3.sigv4 import Credentials, canonical_query, signed_headers
 
 LONG_AGO = "Sat, 21 Nov 2026 00:00:00 GMT"
 KEYS = Credentials("AKIDTEST", "secret", None, None)

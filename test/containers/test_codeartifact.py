@@ -10,13 +10,14 @@ import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from fake_world import FakeWorld, job_json
-from slipway_driver import requirements
+from slipway_driver import code
+from slipway_driver.code import index_url, install_requirements
 from slipway_driver.exit_codes import DriverError
-from slipway_driver.requirements import index_url, install_requirements
 
 pytestmark = pytest.mark.jobs
 
@@ -138,7 +139,8 @@ def install(tmp_path: Path, service: FakeCodeArtifact, requirement: str = "tiny-
     (tmp_path / "requirements.txt").write_text(requirement + "\n")
     lines: list[str] = []
     variables = {**os.environ, **environ(service), "PIP_TARGET": str(tmp_path / "site"), "PIP_NO_CACHE_DIR": "1"}
-    install_requirements(tmp_path, "requirements.txt", None, tmp_path / "none", variables, lines.append)
+    with mock.patch("slipway_driver.code.log", lines.append):
+        install_requirements(tmp_path, "requirements.txt", tmp_path / "none", variables)
     return lines
 
 
@@ -150,7 +152,7 @@ def install(tmp_path: Path, service: FakeCodeArtifact, requirement: str = "tiny-
 def test_pip_is_started_again_when_the_index_throttles_or_breaks_off(
     end: str, statuses: list[int], tmp_path: Path, service: FakeCodeArtifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requirements, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(code, "sleep", lambda _seconds: None)
     service.troubles[end] = list(statuses)
     lines = install(tmp_path, service)
     assert (tmp_path / "site" / "tiny_slipway_fixture.py").is_file()
@@ -161,12 +163,12 @@ def test_pip_is_started_again_when_the_index_throttles_or_breaks_off(
 def test_fails_with_77_when_the_index_throttles_every_time(
     tmp_path: Path, service: FakeCodeArtifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requirements, "sleep", lambda _seconds: None)
+    monkeypatch.setattr(code, "sleep", lambda _seconds: None)
     service.troubles[WHEEL] = [429] * 100
     with pytest.raises(DriverError, match="could not be installed from CodeArtifact: .*429") as found:
         install(tmp_path, service)
     assert found.value.code == 77
-    assert len([call for call in service.calls if call[1].endswith(WHEEL)]) == requirements.INSTALL_TRIES
+    assert len([call for call in service.calls if call[1].endswith(WHEEL)]) == code.INSTALL_TRIES
 
 
 def test_fails_at_once_for_a_package_that_is_not_there(tmp_path: Path, service: FakeCodeArtifact) -> None:

@@ -13,8 +13,7 @@ import pytest
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json, pack_code
 from slipway_driver.compile_cache import BUNDLE, DIGEST, FOLDERS, MAX_BYTES, CompileCache, bundle_key, compile_cache_of
-from slipway_driver.job import parse_job
-from slipway_driver.paths import Paths
+from slipway_driver.job import Paths, parse_job
 from slipway_s3 import S3Client
 
 pytestmark = pytest.mark.jobs

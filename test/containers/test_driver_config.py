@@ -5,15 +5,15 @@ import os
 import random
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fake_world import job_json
-from slipway_driver.cluster import own_address, parse_cluster, parse_hosts_file, wait_for_hosts
+from slipway_driver.cluster import own_address, parse_cluster, read_hosts_file, wait_for_hosts
 from slipway_driver.code import prepare_code, refuse_windows_text, sha256_of
 from slipway_driver.exit_codes import DriverError
-from slipway_driver.job import parse_job
-from slipway_driver.paths import Paths
+from slipway_driver.job import Paths, parse_job
 
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
 
@@ -88,15 +88,17 @@ def test_fails_with_77_when_the_built_in_code_is_given_requirements(entry_point:
     assert raised.value.code == 77
 
 
-def test_the_hosts_file_gives_every_name_its_first_address() -> None:
-    found = parse_hosts_file("# sandbox\n127.0.1.1 algo-1 master\n127.0.1.2\talgo-2 # second\n127.0.9.9 algo-1\n\n")
-    assert found == {"algo-1": "127.0.1.1", "master": "127.0.1.1", "algo-2": "127.0.1.2"}
+def test_the_hosts_file_gives_every_name_its_first_address(tmp_path: Path) -> None:
+    assert read_hosts_file(tmp_path / "hosts") == {}
+    (tmp_path / "hosts").write_text("# sandbox\n127.0.1.1 algo-1 master\n127.0.1.2\talgo-2 # second\n127.0.9.9 algo-1\n\n")
+    assert read_hosts_file(tmp_path / "hosts") == {"algo-1": "127.0.1.1", "master": "127.0.1.1", "algo-2": "127.0.1.2"}
 
 
 class Clock:
     """Time that passes only when somebody sleeps."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("slipway_driver.cluster.time", SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
         self.now = 0.0
         self.sleeps: list[float] = []
 
@@ -105,40 +107,43 @@ class Clock:
         self.now += seconds
 
 
-def test_names_that_resolve_late_are_waited_for_with_growing_pauses() -> None:
-    clock = Clock()
+def test_names_that_resolve_late_are_waited_for_with_growing_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
 
     def resolve(host: str) -> str:
         if host == "algo-2" and clock.now < 100:
             raise OSError("no such name")
         return "10.0.0.1"
 
-    found = wait_for_hosts(["algo-1", "algo-2"], {}, print, resolve, lambda: clock.now, clock.sleep)
+    monkeypatch.setattr("socket.gethostbyname", resolve)
+    found = wait_for_hosts(["algo-1", "algo-2"], {})
     assert found == {"algo-1": "10.0.0.1", "algo-2": "10.0.0.1"}
     assert clock.sleeps[:7] == [0.5, 1, 2, 4, 8, 16, 20]
 
 
-def test_fails_with_75_when_a_name_does_not_resolve_for_15_minutes() -> None:
-    clock = Clock()
+def test_fails_with_75_when_a_name_does_not_resolve_for_15_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
 
     def resolve(host: str) -> str:
         raise OSError("no such name")
 
+    monkeypatch.setattr("socket.gethostbyname", resolve)
     with pytest.raises(DriverError, match="no address for algo-2") as raised:
-        wait_for_hosts(["algo-1", "algo-2"], {"algo-1": "127.0.0.1"}, print, resolve, lambda: clock.now, clock.sleep)
+        wait_for_hosts(["algo-1", "algo-2"], {"algo-1": "127.0.0.1"})
     assert raised.value.code == 75
     assert 860 <= clock.now <= 900
 
 
-def test_a_resolver_that_takes_seconds_for_each_of_300_names_does_not_stretch_the_limit() -> None:
-    clock = Clock()
+def test_a_resolver_that_takes_seconds_for_each_of_300_names_does_not_stretch_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
 
     def resolve(host: str) -> str:
         clock.now += 10
         raise OSError("timed out")
 
+    monkeypatch.setattr("socket.gethostbyname", resolve)
     with pytest.raises(DriverError, match="no address for algo-1"):
-        wait_for_hosts([f"algo-{number}" for number in range(1, 301)], {}, print, resolve, lambda: clock.now, clock.sleep)
+        wait_for_hosts([f"algo-{number}" for number in range(1, 301)], {})
     assert clock.now <= 910
 
 
@@ -172,7 +177,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
 def test_code_with_the_right_digest_is_unpacked(tmp_path: Path) -> None:
     members = [member("train.py"), member("pkg/a.py"), member("pkg/b.py", tarfile.SYMTYPE, "a.py")]
     digest = archive(tmp_path / "channel/x.tar.gz", members)
-    prepare_code(tmp_path / "channel", "sha256:" + digest, tmp_path / "code")
+    prepare_code(tmp_path / "channel", digest, tmp_path / "code")
     assert (tmp_path / "code/pkg/b.py").read_bytes() == b"x"
 
 
@@ -201,7 +206,7 @@ def test_fails_with_77_and_unpacks_nothing_when_an_archive_reaches_outside(tmp_p
 def test_fails_with_77_when_the_digest_is_another(tmp_path: Path) -> None:
     archive(tmp_path / "channel/x.tar.gz", [member("train.py")])
     with pytest.raises(DriverError, match="must have digest 00, got [0-9a-f]{64}"):
-        prepare_code(tmp_path / "channel", "sha256:00", tmp_path / "code")
+        prepare_code(tmp_path / "channel", "00", tmp_path / "code")
     assert not (tmp_path / "code").exists()
 
 

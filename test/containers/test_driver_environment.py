@@ -23,7 +23,7 @@ def cluster(instance_type: str, hosts: int) -> Cluster:
 def after(instance_type: str, hosts: int, devices: int, pinned: tuple[str, ...] = (), baked: dict[str, str] = BAKED,
           variables: str = "auto") -> dict[str, str]:  # fmt: skip
     values, unset = efa_changes(cluster(instance_type, hosts), devices, True, baked, pinned, variables)
-    environ, _lines = compose(baked, [values], unset, {})
+    environ = compose(baked, [values], unset, {})
     return {name: environ[name] for name in ("FI_PROVIDER", "NCCL_PROTO", "FI_EFA_USE_DEVICE_RDMA") if name in environ}
 
 
@@ -65,10 +65,11 @@ def test_guide_2023_is_that_set_word_for_word() -> None:
     }
 
 
-def test_every_variable_that_is_taken_away_is_said_in_one_line() -> None:
+def test_every_variable_that_is_taken_away_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     _values, unset = efa_changes(cluster("ml.p5.48xlarge", 1), 32, False, BAKED, (), "auto")
-    _environ, lines = compose(BAKED, [], unset, {})
-    assert [line.split(" unset ")[0] for line in lines] == ["environment: FI_PROVIDER=efa", "environment: NCCL_PROTO=simple"]
+    compose(BAKED, [], unset, {})
+    said = [line.split(" unset ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert said == ["slipway-driver: environment: FI_PROVIDER=efa", "slipway-driver: environment: NCCL_PROTO=simple"]
 
 
 def test_sockets_bind_to_the_interface_that_the_service_names() -> None:
@@ -81,7 +82,7 @@ def test_sockets_bind_to_the_interface_that_the_service_names() -> None:
 def test_the_user_s_own_variables_win_over_everything() -> None:
     values, unset = efa_changes(cluster("ml.p5.48xlarge", 2), 32, True, BAKED, ("NCCL_DEBUG",), "auto")
     layers = [{"A": "ours", "B": "ours"}, values]
-    environ, _lines = compose({"A": "inherited", **BAKED}, layers, unset, {"B": "user", "NCCL_DEBUG": "WARN"})
+    environ = compose({"A": "inherited", **BAKED}, layers, unset, {"B": "user", "NCCL_DEBUG": "WARN"})
     assert (environ["A"], environ["B"], environ["NCCL_DEBUG"]) == ("ours", "user", "WARN")
 
 
@@ -105,26 +106,26 @@ def test_the_user_s_code_comes_before_ours_on_the_python_path(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("entry_point", "builtin", "expected"),
     [
-        ("train.py", None, ["py", "-u", "train.py", "--a", "b c"]),
+        ("train.py", None, [sys.executable, "-u", "train.py", "--a", "b c"]),
         ("scripts/run.sh", None, ["/bin/bash", "./scripts/run.sh", "--a", "b c"]),
-        ("my_package.train", None, ["py", "-u", "-m", "my_package.train", "--a", "b c"]),
-        ("builtin", "slipway_trainer", ["py", "-u", "-m", "slipway_trainer", "--a", "b c"]),
+        ("my_package.train", None, [sys.executable, "-u", "-m", "my_package.train", "--a", "b c"]),
+        ("builtin", "slipway_trainer", [sys.executable, "-u", "-m", "slipway_trainer", "--a", "b c"]),
     ],
 )
 def test_scripts_are_started_as_argument_lists(entry_point: str, builtin: str | None, expected: list[str]) -> None:
-    assert script_command(entry_point, builtin, ["--a", "b c"], python="py") == expected
+    assert script_command(entry_point, builtin, ["--a", "b c"]) == expected
 
 
 def test_torchrun_gets_a_static_rendezvous_and_every_argument_as_one_word() -> None:
-    command = torchrun_command(cluster("ml.p5.48xlarge", 3), 8, "algo-1", 7777, ["shim", "$(x); 'y'"], python="py")
+    command = torchrun_command(cluster("ml.p5.48xlarge", 3), 8, "algo-1", 7777, ["shim", "$(x); 'y'"])
     assert command == [
-        "py", "-m", "torch.distributed.run", "--nnodes=3", "--nproc-per-node=8", "--node-rank=0", "--rdzv-backend=static",
+        sys.executable, "-m", "torch.distributed.run", "--nnodes=3", "--nproc-per-node=8", "--node-rank=0", "--rdzv-backend=static",
         "--master-addr=algo-1", "--master-port=7777", "--max-restarts=0", "--no-python", "shim", "$(x); 'y'",
     ]  # fmt: skip
 
 
 def test_a_user_s_python_path_comes_first_and_hides_nothing_of_the_driver() -> None:
-    environ, _ = compose({}, [{"PYTHONPATH": "/code:/mine:/driver"}], {}, {"PYTHONPATH": "/mine:/other"})
+    environ = compose({}, [{"PYTHONPATH": "/code:/mine:/driver"}], {}, {"PYTHONPATH": "/mine:/other"})
     assert environ["PYTHONPATH"] == "/mine:/other:/code:/driver"
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from fake_world import job_json
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.errors import classify, first_real, parse_oom_kills
-from slipway_driver.failure import failure_text
+from slipway_driver.errors import Failure, classify, failure_text, first_real, parse_oom_kills
 from slipway_driver.job import parse_job
 from slipway_driver.launchers import launched
 from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
@@ -90,7 +89,7 @@ def test_of_a_chain_of_exceptions_the_last_is_the_summary_and_all_are_kept() -> 
 
 def test_the_failure_file_fits_in_1024_characters_and_keeps_the_end_of_the_traceback() -> None:
     lines = [f"  line {number} " + "x" * 50 for number in range(100)] + ["ValueError: at the end"]
-    text = failure_text(1, "user-code", "algo-3", 17, 1200, "ValueError: at the end", lines)
+    text = failure_text(Failure(1, "user-code", 17, "ValueError: at the end", lines, "algo-3"), 1200)
     assert len(text) <= 1024
     head, *rest = text.split("\n")
     assert json.loads(head) == {"slipway": 1, "class": "user-code", "code": 1, "host": "algo-3", "rank": 17, "step": 1200,
@@ -100,13 +99,13 @@ def test_the_failure_file_fits_in_1024_characters_and_keeps_the_end_of_the_trace
 
 
 def test_a_failure_file_of_the_script_stays_and_ours_goes_after_it() -> None:
-    text = failure_text(1, "user-code", "algo-1", 0, None, "bad", existing="my own words\n")
+    text = failure_text(Failure(1, "user-code", 0, "bad", [], "algo-1"), None, "my own words\n")
     assert text.split("\n")[0] == "my own words"
     assert json.loads(text.split("\n")[1])["code"] == 1
 
 
 def test_a_failure_file_of_the_script_that_leaves_no_room_stays_alone() -> None:
-    assert failure_text(1, "user-code", "algo-1", 0, None, "bad", existing="x" * 1000) == "x" * 1000
+    assert failure_text(Failure(1, "user-code", 0, "bad", [], "algo-1"), None, "x" * 1000) == "x" * 1000
 
 
 def watchdog(may_stop: bool = True) -> Watchdog:

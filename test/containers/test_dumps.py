@@ -56,12 +56,13 @@ def test_a_hang_leaves_flight_recorder_and_stacks_beside_the_checkpoints(tmp_pat
     assert re.search(r'train.py", line \d+ in stuck_here', log), "faulthandler's stacks are in the log as well"
 
 
-def test_without_s3_the_dumps_go_to_the_jobs_output(tmp_path: Path) -> None:
+def test_without_s3_the_dumps_go_to_the_jobs_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "dumps").mkdir()
     (tmp_path / "dumps/nccl-trace-0").write_text("trace")
     (tmp_path / "dumps/nccl-trace-1").touch()
     said: list[str] = []
-    keep_dumps(tmp_path / "dumps", None, tmp_path / "output/dumps/algo-1/0", said.append)
+    monkeypatch.setattr("slipway_driver.dumps.log", said.append)
+    keep_dumps(tmp_path / "dumps", None, tmp_path / "output/dumps/algo-1/0")
     assert (tmp_path / "output/dumps/algo-1/0/nccl-trace-0").read_text() == "trace"
     assert [path.name for path in (tmp_path / "dumps").iterdir()] == ["nccl-trace-1"], "an empty file says nothing and stays"
     assert said == [f"dumps: 1 file(s) in {tmp_path}/output/dumps/algo-1/0"]
@@ -69,13 +70,14 @@ def test_without_s3_the_dumps_go_to_the_jobs_output(tmp_path: Path) -> None:
 
 def test_what_cannot_be_uploaded_is_kept_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     s3, said = FakeS3(), []
+    monkeypatch.setattr("slipway_driver.dumps.log", said.append)
     s3.fault = lambda method, path, query: 403
     for name, value in s3.environ.items():
         monkeypatch.setenv(name, value)
     (tmp_path / "dumps").mkdir()
     (tmp_path / "dumps/nccl-trace-3").write_text("trace")
     try:
-        keep_dumps(tmp_path / "dumps", "s3://checkpoints/dumps", tmp_path / "kept", said.append)
+        keep_dumps(tmp_path / "dumps", "s3://checkpoints/dumps", tmp_path / "kept")
     finally:
         s3.close()
     assert (tmp_path / "kept/nccl-trace-3").read_text() == "trace"

@@ -12,8 +12,7 @@ import pytest
 from test_driver_verdicts import GLOO_LOST, TRACEBACK, record
 
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.errors import classify, first_real
-from slipway_driver.failure import LIMIT, failure_text
+from slipway_driver.errors import LIMIT, Failure, classify, failure_text, first_real
 from slipway_driver.log import redacted, secrets_of
 
 
@@ -185,7 +184,7 @@ def test_a_line_without_an_end_is_not_kept_whole() -> None:
 
 @pytest.mark.parametrize("reason", ["漢" * 400, "\x01" * 400, '"\\' * 400, "🙂" * 2000, "a\nb" * 300], ids=ascii)
 def test_the_failure_file_is_one_whole_line_of_json_within_1024_characters(reason: str) -> None:
-    text = failure_text(1, "user-code", "algo-3", 17, 1200, reason, ["漢" * 50] * 40)
+    text = failure_text(Failure(1, "user-code", 17, reason, ["漢" * 50] * 40, "algo-3"), 1200)
     assert len(text) <= LIMIT
     assert reason.startswith(json.loads(text.split("\n")[0])["reason"]) and json.loads(text.split("\n")[0])["reason"]
 

@@ -8,12 +8,11 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
-from slipway_driver.gpu_evidence import REMEMBERED, Gpu, blamed, evidence, is_evidence, parse_gpus
+from slipway_driver.gpus import REMEMBERED, Answer, Gpu, blamed, evidence, is_evidence, parse_gpus
 from slipway_driver.health_findings import Place
 from slipway_driver.health_gate import HealthGate, Tools
 from slipway_driver.health_measure import Measured
 from slipway_driver.restart_policy import Report
-from slipway_driver.tool import Answer
 
 pytestmark = pytest.mark.jobs
 
@@ -55,19 +54,19 @@ def broken(reason: str, host: str = "algo-2", kind: str = "hardware") -> Report:
 def test_evidence_names_gpus_or_else_the_host() -> None:
     slow = {"host": "algo-2", "what": "the backward pass", "ratio": 1.4}
     reports = [broken("GPU 3 is lost"), broken("nvidia-smi no longer responds"), broken("GPU 0 is lost", "algo-9")]
-    found, both = evidence(reports, slow, {"algo-2": GPUS}), [uuid(0), uuid(3)]
+    found, both = evidence(reports, slow, {"algo-2": GPUS}, {}), [uuid(0), uuid(3)]
     assert [(entry["kind"], entry["gpus"]) for entry in found] == [("gpu", [uuid(3)]), ("host", both), ("host", both)]
     assert found[2]["reason"] == "it needs 1.4 times as long as the other hosts for the backward pass"
 
 
 def test_a_slow_gpu_is_named_but_counts_like_a_host_and_a_slow_network_names_none() -> None:
-    (found,) = evidence([], {"host": "algo-2", "what": "compute on GPU 3", "ratio": 1.4}, {"algo-2": GPUS})
+    (found,) = evidence([], {"host": "algo-2", "what": "compute on GPU 3", "ratio": 1.4}, {"algo-2": GPUS}, {})
     assert (found["kind"], found["gpus"]) == ("host", [uuid(3)])
-    (found,) = evidence([], {"host": "algo-2", "what": "network", "ratio": 2.0}, {"algo-2": GPUS})
+    (found,) = evidence([], {"host": "algo-2", "what": "network", "ratio": 2.0}, {"algo-2": GPUS}, {})
     assert (found["kind"], found["gpus"]) == ("host", [uuid(0), uuid(3)])
     (found,) = evidence([], None, {"algo-2": GPUS}, {"algo-2": [uuid(3)], "algo-3": []})
     assert (found["host"], found["kind"], found["gpus"]) == ("algo-2", "passed", [uuid(3)])
-    assert evidence([], {"host": "", "what": "all-reduce", "ratio": 2.0}, {"algo-2": GPUS}) == []
+    assert evidence([], {"host": "", "what": "all-reduce", "ratio": 2.0}, {"algo-2": GPUS}, {}) == []
 
 
 def test_what_is_remembered_is_no_new_evidence() -> None:
@@ -79,7 +78,7 @@ def test_a_known_bad_gpu_refuses_its_host_before_anything_is_asked(capsys: pytes
     def never(*_arguments: Any) -> Any:
         raise AssertionError("nothing must run")
 
-    failure = HealthGate("full", Place("algo-2", "ml.p5.48xlarge", 32, False), Tools(never, never), GPUS[1:]).check()
+    failure = HealthGate("full", Place("algo-2", "ml.p5.48xlarge", 32, False, GPUS[1:]), Tools(never, never)).check()
     assert failure is not None and failure.kind == "hardware" and REMEMBERED in failure.reason
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("slipway {")]
     assert json.loads(line[8:])["findings"][0]["check"] == "remembered"

@@ -9,7 +9,7 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
-from slipway_driver.gpu_use import MeanUse, every, parse_use
+from slipway_driver.gpus import MeanUse, every, parse_use
 
 pytestmark = pytest.mark.jobs
 

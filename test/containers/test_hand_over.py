@@ -7,7 +7,7 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
-from slipway_driver.hand_over import HandOverWatch
+from slipway_driver.background import HandOverWatch
 from slipway_s3 import S3Client, S3Error
 from slipway_trainer.departure import Departure
 
@@ -83,18 +83,22 @@ class _Client(S3Client):
         (b"not JSON", 1),
     ],
 )
-def test_anything_else_asks_for_nothing_and_is_complained_of_once(tmp_path: Path, answer: bytes | Exception, complaints: int) -> None:
+def test_anything_else_asks_for_nothing_and_is_complained_of_once(
+    tmp_path: Path, answer: bytes | Exception, complaints: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
+    monkeypatch.setattr("slipway_driver.background.log", said.append)
     target = tmp_path / "asked"
-    watch = HandOverWatch(URI, 1, target, said.append, lambda reason: pytest.fail(reason), _Client(answer))
+    watch = HandOverWatch(URI, 1, target, lambda reason: pytest.fail(reason), _Client(answer))
     assert (watch.check(), watch.check(), target.exists()) == (False, False, False)
     assert len(said) == complaints
 
 
-def test_is_passed_on_once_the_disk_has_room(tmp_path: Path) -> None:
+def test_is_passed_on_once_the_disk_has_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
+    monkeypatch.setattr("slipway_driver.background.log", said.append)
     folder = tmp_path / "full"
-    watch = HandOverWatch(URI, 1, folder / "asked", said.append, said.append, _Client(request()))
+    watch = HandOverWatch(URI, 1, folder / "asked", said.append, _Client(request()))
     assert (watch.check(), watch.check(), len(said)) == (False, False, 1)
     folder.mkdir()
     assert watch.check() and said[1:] == ["room for urgent"]
@@ -103,7 +107,7 @@ def test_is_passed_on_once_the_disk_has_room(tmp_path: Path) -> None:
 def test_of_an_earlier_start_on_the_same_disk_is_forgotten(tmp_path: Path) -> None:
     target = tmp_path / "asked"
     target.write_text("of before\n")
-    watch = HandOverWatch(URI, 1, target, print, print, _Client(S3Error("GET", 404, "NoSuchKey", "")))
+    watch = HandOverWatch(URI, 1, target, print, _Client(S3Error("GET", 404, "NoSuchKey", "")))
     watch.start()
     watch.stop()
     assert not target.exists()

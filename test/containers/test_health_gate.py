@@ -12,8 +12,8 @@ from typing import Optional, Sequence
 import pytest
 
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus, with_quick_torchrun
-from slipway_driver.gpu_evidence import Gpu
-from slipway_driver.health_findings import QUICK, Finding, Place, answer_findings, count_findings, dcgm_findings, tool_findings
+from slipway_driver.gpus import Answer, Gpu, answer_of
+from slipway_driver.health_findings import QUICK, Finding, Place, answer_findings, count_findings, dcgm_findings, tool_findings, tuning
 from slipway_driver.health_gate import (
     DCGM,
     EarlyAnswers,
@@ -21,10 +21,8 @@ from slipway_driver.health_gate import (
     Tools,
     gate_of,
     quick_answers,
-    tools_of,
 )
-from slipway_driver.health_measure import Measured, Setup
-from slipway_driver.tool import Answer, answer_of
+from slipway_driver.health_measure import Measured
 
 pytestmark = pytest.mark.jobs
 
@@ -238,7 +236,9 @@ def test_off_asks_nothing_quick_asks_once_and_full_measures_a_host_that_is_not_r
     ids=["passed", "not-measured", "quick", "failed"],
 )
 def test_only_a_full_check_with_all_measurements_clears_a_suspect_gpu(mode: str, facts: "dict[str, list[float]]", clears: bool) -> None:
-    gate = HealthGate(mode, P5, Tools(Asked(gpus=EIGHT), lambda _stopped: Measured(facts, [], [])), suspect=[Gpu(1, "GPU-1", "bus")])
+    gate = HealthGate(
+        mode, P5._replace(suspect=[Gpu(1, "GPU-1", "bus")]), Tools(Asked(gpus=EIGHT), lambda _stopped: Measured(facts, [], []))
+    )
     gate.check()
     assert gate.cleared == (["GPU-1"] if clears else [])
 
@@ -257,7 +257,7 @@ def test_a_failed_measurement_is_told_with_its_last_lines(capsys: pytest.Capture
 @pytest.mark.parametrize("tuned", [[], ["NCCL_ALGO"]])
 def test_a_slow_all_reduce_refuses_unless_the_run_tunes_nccl(tuned: "list[str]") -> None:
     facts = {"device": "cuda", "tflops": [700.0] * 8, "busBandwidthGBps": 0.5}
-    assert tools_of(Setup("python", {name: "Ring" for name in tuned}, Path(), 8)).tuned == tuned
+    assert tuple(tuning({name: "Ring" for name in tuned})) == tuple(tuned)
     end = HealthGate("full", P5, Tools(Asked(gpus=EIGHT), lambda _stopped: Measured(facts, [], []), tuned)).check()
     assert (end is None) == bool(tuned)
     assert end is None or end.reason.endswith("all-reduce between the GPUs: 0.5 GB/s bus bandwidth; its type reaches 360 over NVLink")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
-from slipway_driver.container import MAX_STARTS
-from slipway_driver.driver_start import Decisions
+from slipway_driver.coordinator import Decisions
+from slipway_driver.main import MAX_STARTS
 
 pytestmark = pytest.mark.jobs
 

@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from fake_world import REPOSITORY, FakeWorld, job_json
-from slipway_driver import mpi_launch as mpi
+from slipway_driver import mpi
 from slipway_driver.cluster import parse_cluster
 from slipway_driver.exit_codes import DriverError
 
@@ -29,9 +30,9 @@ def cluster(hosts: int, current: int = 1):
     return parse_cluster({"hosts": names, "current_host": "algo-%d" % current, "current_instance_type": "ml.p4d.24xlarge"}, [])
 
 
-def words(hosts: int, **more: object) -> list[str]:
-    given = {"processes": 8, "interface": "eth0", "options": [], "command": ["python", "a b"], "mpirun": "/x/mpirun", "has_shim": True}
-    return mpi.mpirun_words(cluster(hosts), **(given | more))  # type: ignore[arg-type]
+def words(hosts: int, options: str = "", has_shim: bool = True) -> list[str]:
+    with mock.patch("shutil.which", lambda name, path: "/x/" + name):
+        return mpi.mpirun_words(cluster(hosts), 8, options, ["python", "a b"], {"LD_PRELOAD": "shim.so"} if has_shim else {})
 
 
 def test_np_counts_the_ranks_of_all_hosts_in_the_order_of_the_service() -> None:
@@ -41,11 +42,10 @@ def test_np_counts_the_ranks_of_all_hosts_in_the_order_of_the_service() -> None:
 
 
 def test_options_of_the_run_file_come_after_ours_and_are_split_like_words_only() -> None:
-    options = mpi.split_options("-x 'A=b c' --mca pml ucx -x HOME=$HOME")
-    found = words(2, options=options)
+    found = words(2, "-x 'A=b c' --mca pml ucx -x HOME=$HOME")
     assert found[-8:] == ["-x", "A=b c", "--mca", "pml", "ucx", "-x", "HOME=$HOME", "python", "a b"][-8:]
     with pytest.raises(DriverError, match="mpiOptions: must be words"):
-        mpi.split_options("-x 'A")
+        words(2, "-x 'A")
 
 
 def test_300_hosts_are_started_at_once_and_by_name() -> None:
@@ -62,18 +62,19 @@ def test_python_runs_under_mpi4py_and_a_shell_script_does_not() -> None:
     assert mpi.under_mpi4py(["python", "-u", "train.py"], False) == ["python", "-u", "train.py"]
 
 
-def test_without_a_shim_names_are_looked_up_and_the_log_says_so(tmp_path: Path) -> None:
+def test_without_a_shim_names_are_looked_up_and_the_log_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "if_base_do_not_resolve" not in words(2, has_shim=False)
-    variables, complaint = mpi.shim_environment({"SLIPWAY_HOSTNAME_SHIM": str(tmp_path / "none.so")})
-    assert variables == {} and "no hostname shim" in complaint
+    assert mpi.shim_environment({"SLIPWAY_HOSTNAME_SHIM": str(tmp_path / "none.so")}) == {}
+    assert "no hostname shim" in capsys.readouterr().out
     (tmp_path / "shim.so").touch()
     kept = mpi.shim_environment({"SLIPWAY_HOSTNAME_SHIM": str(tmp_path / "shim.so"), "LD_PRELOAD": "other.so"})
-    assert kept == ({"LD_PRELOAD": "%s:other.so" % (tmp_path / "shim.so")}, "")
+    assert kept == {"LD_PRELOAD": "%s:other.so" % (tmp_path / "shim.so")}
+    assert capsys.readouterr().out == ""
 
 
 def test_fails_without_mpirun() -> None:
     with pytest.raises(DriverError, match="mpi needs mpirun"):
-        mpi.find_mpirun("/nonexistent")
+        mpi.mpirun_words(cluster(2), 8, "", [], {"PATH": "/nonexistent"})
 
 
 def test_smddp_gets_the_variables_of_the_service_s_toolkit() -> None:

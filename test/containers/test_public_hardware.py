@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from unittest import mock
 
 import pytest
 from test_driver_verdicts import record
@@ -29,11 +31,16 @@ def cuda(message: str) -> str:
     return PLACE + "RuntimeError: CUDA error: %s\nCUDA kernel errors might be asynchronously reported at some other API call.\n" % message
 
 
+def judged_by(read: "Callable[[], Gpus | None]", end: Failure) -> Failure:
+    with mock.patch("slipway_driver.health.read_gpus", read):
+        return Health().judged(end)
+
+
 def judged(text: str, code: int = 1, gpus: "list[Gpus] | None" = None) -> Failure:
     found = first_real([record(0, code, text)])
     assert found is not None
     reads = iter(gpus or [])
-    return Health(lambda: next(reads, None)).judged(classify(found, False))
+    return judged_by(lambda: next(reads, None), classify(found, False))
 
 
 NVLS = "algo-1:70:99 [2] transport/nvls.cc:165 NCCL WARN Cuda failure 'invalid argument'\n"
@@ -153,7 +160,7 @@ def test_an_unknown_error_of_cuda_is_one_of_a_gpu_that_is_no_longer_there() -> N
 def test_a_hang_with_a_gpu_that_has_no_handle_is_one_of_a_broken_host() -> None:
     """rwth-i6/returnn#1486"""
     reads = iter([parse_gpus("0, 0\n"), parse_gpus("Unable to determine the device handle for GPU0000:03:00.0: Unknown Error\n")])
-    end = Health(lambda: next(reads)).judged(Failure(70, "hang", None, "no step for 600 s", []))
+    end = judged_by(lambda: next(reads), Failure(70, "hang", None, "no step for 600 s", []))
     assert (end.kind, end.reason) == ("hardware", "GPU 0 is lost (no step for 600 s)")
 
 
@@ -178,7 +185,7 @@ def test_what_nccl_warns_of_before_its_exception_counts_wherever_it_stands(seed:
 def judged_together(*records: "dict[str, object]") -> Failure:
     found = first_real(list(records))
     assert found is not None
-    return Health(lambda: None).judged(classify(found, False))
+    return judged_by(lambda: None, classify(found, False))
 
 
 def test_the_rank_that_names_the_cause_counts_before_one_that_names_none() -> None:

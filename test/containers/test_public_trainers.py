@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from slipway_driver.error_collector import ErrorCollector
-from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, step_in
+from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, resume_words, step_in
 from slipway_driver.output_lines import Lines
 from slipway_driver.progress import FoundSteps, ProgressReader, parse_event
 from slipway_driver.progress_formats import FormatReader
-from slipway_driver.resume_argument import resume_words
 from slipway_driver.tables import TRAINER_CHECKPOINTS
 
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
@@ -164,7 +163,7 @@ def test_the_folders_that_lightning_makes_itself_are_found_by_a_marker_of_the_ru
     newest = newest_checkpoint(str(tmp_path), marker=folder.format("*") + "/*.ckpt")
     assert newest == str(tmp_path / folder.format(3))
     (tmp_path / "train.py").write_text('parser.add_argument("--ckpt_path")', encoding="utf-8")
-    words, _ = resume_words("lightning", "train.py", (), tmp_path, newest)
+    words = resume_words("lightning", "train.py", (), tmp_path, newest)
     assert words == [f"--ckpt_path={newest}/epoch=1-step=4096-val_loss=0.397.ckpt"]
 
 

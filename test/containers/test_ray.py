@@ -22,7 +22,7 @@ from slipway_driver.exit_codes import DriverError
 from slipway_driver.job import parse_job
 from slipway_driver.rank_session import is_running
 from slipway_driver.ray_cluster import __main__ as worker
-from slipway_driver.ray_cluster import head, launch, node, nodes, output
+from slipway_driver.ray_cluster import head, launch
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray: run npm run test:ray")
 GIB = 2**30
@@ -50,29 +50,29 @@ def ray_job(**more: object):
     ],
 )
 def test_the_object_store_fits_the_memory_and_the_container_s_shared_memory(memory, shared, nodes_here, expected) -> None:
-    assert node.object_store_bytes(memory, shared, nodes_here) == expected
+    assert launch.object_store_bytes(memory, shared, nodes_here) == expected
 
 
 def test_a_limit_of_the_container_counts_and_no_limit_does_not(tmp_path: Path) -> None:
     info, limit = tmp_path / "meminfo", tmp_path / "memory.max"
     info.write_text("MemTotal: 900 kB\nMemAvailable: 400 kB\n")
-    assert node.memory_bytes(info, limit) == 400 * 1024
+    assert launch.memory_bytes(info, limit) == 400 * 1024
     for text, expected in (("max\n", 400 * 1024), ("1000\n", 1000)):
         limit.write_text(text)
-        assert node.memory_bytes(info, limit) == expected
+        assert launch.memory_bytes(info, limit) == expected
 
 
 def test_a_long_temporary_folder_is_not_used_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     for usual, expected in (("/tmp/slw-abcdef", "/tmp/slw-abcdef"), ("/opt/ml/some/long/folder/of/a/job", "/tmp")):
-        monkeypatch.setattr(node.tempfile, "gettempdir", lambda usual=usual: usual)
-        assert node.temporary_folder() == expected
+        monkeypatch.setattr(launch.tempfile, "gettempdir", lambda usual=usual: usual)
+        assert launch.temporary_folder() == expected
 
 
 def test_options_of_the_run_file_replace_ours_and_resources_are_merged() -> None:
     given = {"object_store_memory": 7, "resources": {"trainer": 2}, "include-dashboard": True}
-    found = node.start_words(["--head"], "algo-1", {"object-store-memory": 5, "num-cpus": 4, "node-ip-address": None}, given, "python")
+    found = launch.start_words(["--head"], "algo-1", {"object-store-memory": 5, "num-cpus": 4, "node-ip-address": None}, given)
     assert found == [
-        "python", "-m", "ray.scripts.scripts", "start", "--block", "--head", "--object-store-memory=7", "--num-cpus=4",
+        sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--head", "--object-store-memory=7", "--num-cpus=4",
         "--include-dashboard=true", '--resources={"host:algo-1":1,"trainer":2}',
     ]  # fmt: skip
 
@@ -88,9 +88,7 @@ def test_ray_may_use_as_many_gpus_as_the_run_has_processes() -> None:
     assert words[-4:] == ["/state", '{"hosts":["algo-1","algo-2"],"cpus":96,"gpus":4}', "a", "b c"]
 
 
-def test_fails_without_ray_in_the_image_or_a_secret_among_several_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(DriverError, match="restartSecret: must be set for launcher ray"):
-        launch.ray_environment(ray_job(restartSecret=""), cluster(), {}, "algo-1", 7777)
+def test_fails_without_ray_in_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DriverError, match="ray needs the package ray in the image") as error:
         launch.ray_environment(ray_job(), cluster(), {}, "algo-1", 7777)
@@ -122,11 +120,11 @@ def test_ray_s_token_is_not_the_job_s_secret_and_an_image_s_settings_stay(monkey
     ],
 )
 def test_lines_of_workers_carry_the_name_of_their_host(line: str, expected: str) -> None:
-    assert output.with_host(line, "algo-1", {"10.0.0.1": "algo-1", "10.0.0.2": "algo-2"}) == expected
+    assert head.with_host(line, "algo-1", {"10.0.0.1": "algo-1", "10.0.0.2": "algo-2"}) == expected
 
 
 def test_what_a_worker_repeats_is_shown_once_and_counted() -> None:
-    repeats, said = output.Repeats(), "(a pid=1, ip=10.0.0.2) the dashboard is off"
+    repeats, said = head.Repeats(), "(a pid=1, ip=10.0.0.2) the dashboard is off"
     assert [repeats.shown(line) for line in (said, said, "(b pid=2) x", said)] == [[said], [], ["(b pid=2) x"], []]
     counted = "(a pid=1, ip=10.0.0.2) (the line above 2 more times)"
     assert repeats.shown("(a pid=1, ip=10.0.0.2) on") == [counted, "(a pid=1, ip=10.0.0.2) on"]
@@ -137,10 +135,10 @@ def test_what_a_worker_repeats_is_shown_once_and_counted() -> None:
 
 def test_each_line_about_the_network_is_shown_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr(output, "write_line", said.append)
+    monkeypatch.setattr(head, "write_line", said.append)
     log = tmp_path / "session_2026/logs/worker-1.out"
     log.parent.mkdir(parents=True)
-    lines, line = output.NetworkLines(tmp_path), "algo-2:1:2 [0] NCCL INFO NET/OFI Selected Provider is efa (found 4 nics)"
+    lines, line = head.NetworkLines(tmp_path), "algo-2:1:2 [0] NCCL INFO NET/OFI Selected Provider is efa (found 4 nics)"
     lines.print_new()
     log.write_text("loss 3\n" + line + "\nalgo-2:1:2 [0] NCCL INFO NET/OFI Sel")
     lines.print_new()
@@ -172,14 +170,14 @@ class EndedNode:
 
 def test_a_worker_looks_for_network_lines_at_its_interval_and_once_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Nobody:
-        def send(self, message: object) -> None:
+        def send(self, kind: str, content: object) -> None:
             pass
 
     calls: list[int] = []
     monkeypatch.setattr(worker, "CHECK_SECONDS", float("inf"))
     monkeypatch.setattr(worker, "POLL_SECONDS", 0.001)
     monkeypatch.setattr(worker, "RayNode", lambda words, environ: EndedNode(tmp_path, polls=5))
-    monkeypatch.setattr(output.NetworkLines, "print_new", lambda self: calls.append(1))
+    monkeypatch.setattr(head.NetworkLines, "print_new", lambda self: calls.append(1))
     settings = SimpleNamespace(words=lambda head: [], host="algo-2")
     assert worker.Worker(settings, tmp_path, {})._serve(Nobody()) == 75
     assert len(calls) == 1
@@ -192,7 +190,7 @@ def test_a_host_that_is_none_of_the_launch_does_not_stand_for_one_that_is_missin
     first = head.Head.__new__(head.Head)
     first._settings = SimpleNamespace(hosts=("algo-1", "algo-2"), host="algo-1", join_seconds=0.0)
     first._state, first._environ = tmp_path, {}
-    first._workers = SimpleNamespace(send=lambda **_message: None, lost=queue.Queue())
+    first._workers = SimpleNamespace(send=lambda *_message: None, lost=queue.Queue())
     first._node = SimpleNamespace(code=None)
     assert first._await_hosts() is None
     assert "algo-2 did not" in launchers.read_launcher_end(tmp_path).reason
@@ -216,7 +214,7 @@ def test_verl_s_script_makes_hydra_overrides_of_the_run_file_s_arguments(tmp_pat
 def test_dead_nodes_and_nodes_of_others_have_not_joined() -> None:
     alive = {"Alive": True, "NodeManagerAddress": "10.0.0.1", "Resources": {"CPU": 4.0, "host:algo-1": 1.0, "node:10.0.0.1": 1.0}}
     dead = {"Alive": False, "NodeManagerAddress": "10.0.0.2", "Resources": {"host:algo-2": 1.0}}
-    assert nodes.joined([alive, dead, {"Alive": True, "NodeManagerAddress": "10.0.0.3", "Resources": {}}]) == {"algo-1": "10.0.0.1"}
+    assert worker.joined([alive, dead, {"Alive": True, "NodeManagerAddress": "10.0.0.3", "Resources": {}}]) == {"algo-1": "10.0.0.1"}
 
 
 def test_the_first_end_that_a_launcher_writes_is_the_one_that_counts(tmp_path: Path) -> None:

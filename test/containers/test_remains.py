@@ -4,12 +4,13 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from fake_world import REPOSITORY
 from slipway_driver.errors import Failure, classify
-from slipway_driver.health import Health, Remains, parse_memory
+from slipway_driver.health import Health, parse_memory
 from slipway_driver.inventory import cuda_of_torch, driver_line
 from slipway_driver.process_environment import efa_devices
 from slipway_driver.rank_session import is_running
@@ -22,16 +23,18 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def __call__(self) -> float:
+    def monotonic(self) -> float:
         return self.now
 
 
-def wait(readings: list, pids_until: float = 0.0, seconds: float = 60.0) -> tuple[str, float]:
+def wait(readings: list, pids_until: float = 0.0) -> tuple[str, float]:
     """(complaint, seconds waited). `readings`: the memory before, then at each observation; the last one stays."""
     clock = Clock()
     left = list(readings)
-    remains = Remains(lambda: left.pop(0) if len(left) > 1 else left[0], lambda _pid: clock.now < pids_until)
-    return remains.await_gone([11, 12], seconds, clock.sleep, clock), clock.now
+    read = lambda: left.pop(0) if len(left) > 1 else left[0]  # noqa: E731
+    fakes = {"read_memory": read, "is_running": lambda _pid: clock.now < pids_until, "time": clock}
+    with mock.patch.multiple("slipway_driver.health", **fakes):
+        return Health().await_gone([11, 12]), clock.now
 
 
 def test_it_waits_for_processes_and_then_for_their_memory() -> None:
@@ -46,7 +49,8 @@ def test_a_host_whose_memory_stays_taken_is_broken() -> None:
     assert complaint == "processes 11, 12 have not ended within 60 s of SIGKILL"
     complaint, _ = wait([{0: 500}, None])
     assert complaint == "nvidia-smi does not respond 60 s after the ranks ended"
-    end = Health(lambda: None).judged(Failure(70, "hang", None, "no step", []), complaint)
+    with mock.patch("slipway_driver.health.read_gpus", lambda: None):
+        end = Health().judged(Failure(70, "hang", None, "no step", []), complaint)
     assert (end.code, end.kind) == (75, "hardware")
 
 

@@ -1,11 +1,16 @@
 """The budget of restarts in place."""
 
+from types import SimpleNamespace
+
+import pytest
+
 from slipway_driver.restart_policy import WINDOW_SECONDS, RestartBudget
 
 
-def test_restarts_are_limited_within_an_hour_and_not_over_the_attempt() -> None:
+def test_restarts_are_limited_within_an_hour_and_not_over_the_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    budget = RestartBudget(2, lambda: now[0])
+    monkeypatch.setattr("slipway_driver.restart_policy.time", SimpleNamespace(monotonic=lambda: now[0]))
+    budget = RestartBudget(2)
     budget.take()
     now[0] = 600.0
     budget.take()

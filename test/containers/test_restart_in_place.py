@@ -46,13 +46,13 @@ SAVE = "a checkpoint could not be written: put: S3 answered %s (request id 4F)"
     ],
 )
 def test_restarts_are_granted_only_while_they_can_help(reports, missing, left, ends, restart, why) -> None:
-    decision = decide(reports, missing, left, [Start(step, "algo-1") for step in ends], ["algo-1", "algo-2", "algo-3"])
+    decision = decide(reports, missing, left, [Start(step, "algo-1") for step in ends], ["algo-1", "algo-2", "algo-3"], [])
     assert (decision.restart, decision.why) == (restart, why)
 
 
 def test_the_cause_is_the_host_that_failed_for_a_reason_of_its_own() -> None:
     reports = [report("algo-1", "peer-lost"), report("algo-3", "user-code"), report("algo-2", "peer-lost")]
-    assert decide(reports, [], 1, [], ["algo-1", "algo-2", "algo-3"]).cause.host == "algo-3"
+    assert decide(reports, [], 1, [], ["algo-1", "algo-2", "algo-3"], []).cause.host == "algo-3"
 
 
 def pair(server_secret: str, client_secret: str) -> "tuple[PeerChannel | Exception, PeerChannel | Exception]":
@@ -80,10 +80,10 @@ def test_messages_pass_in_both_directions_between_holders_of_the_secret() -> Non
     server, client = pair("secret", "secret")
     assert isinstance(server, PeerChannel) and isinstance(client, PeerChannel)
     assert server.name == "algo-2"
-    client.send({"a": 'line\nbreak "quoted"'})
-    client.send({"b": 2})
-    server.send({"c": 3})
-    assert [server.receive(), server.receive(), client.receive()] == [{"a": 'line\nbreak "quoted"'}, {"b": 2}, {"c": 3}]
+    client.send("a", 'line\nbreak "quoted"')
+    client.send("b", 2)
+    server.send("c", 3)
+    assert [server.receive(), server.receive(), client.receive()] == [("a", 'line\nbreak "quoted"'), ("b", 2), ("c", 3)]
 
 
 def test_fails_for_a_client_without_the_secret() -> None:
@@ -104,8 +104,8 @@ def test_fails_on_a_message_that_was_changed_or_played_back() -> None:
             real.sendall(data)
 
     client._connection = Tap()  # type: ignore[assignment]
-    client.send({"restart": True})
-    assert server.receive() == {"restart": True}
+    client.send("restart")
+    assert server.receive() == ("restart", None)
     real.sendall(lines[0])
     with pytest.raises(PeerLost, match="not signed"):
         server.receive()

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, step_in
-from slipway_driver.resume_argument import resume_words
+from slipway_driver.newest_checkpoint import newest_checkpoint, newest_marker, resume_words, step_in
 from slipway_driver.tables import PROGRESS_FORMATS, TRAINER_CHECKPOINTS
 
 HUGGING_FACE = "from trl import TrlParser\ntrainer.train(resume_from_checkpoint=training_args.resume_from_checkpoint)\n"
@@ -29,7 +28,7 @@ def place(tmp_path: Path) -> Path:
 def words(place: Path, trainer: str, checkpoint: str, script: str, name: str = "train.py", given: "tuple[str, ...]" = ()) -> "list[str]":
     (place / name).write_text(script, encoding="utf-8")
     uri = str(place / "checkpoints" / checkpoint) if "s3:" not in checkpoint else checkpoint
-    found, _ = resume_words(trainer, name, given, place, uri.rstrip("/"))
+    found = resume_words(trainer, name, given, place, uri.rstrip("/"))
     return [word.replace(str(place / "checkpoints"), "C") for word in found]
 
 
@@ -77,18 +76,18 @@ def test_a_shell_script_counts_with_the_script_that_it_starts(place: Path) -> No
     assert words(place, "transformers", "checkpoint-20", "accelerate launch sft.py --lr 1\n", "train.sh") == []
 
 
-def test_a_module_counts_wherever_it_is_installed(place: Path) -> None:
+def test_a_module_counts_wherever_it_is_installed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("trl", "1.0")
     checkpoint = str(place / "checkpoints/checkpoint-20")
-    assert resume_words("transformers", "trl.scripts.sft", (), place, checkpoint)[0] == ["--resume_from_checkpoint", checkpoint]
+    assert resume_words("transformers", "trl.scripts.sft", (), place, checkpoint) == ["--resume_from_checkpoint", checkpoint]
     for module in ("json.tool", "nothing.like.this", "train"):
-        found, why = resume_words("transformers", module, (), place, checkpoint)
-        assert found == []
-        assert why == f"{module} shows no sign that it takes --resume_from_checkpoint, so it must read SLIPWAY_RESUME_FROM itself"
+        assert resume_words("transformers", module, (), place, checkpoint) == []
+        why = f"{module} shows no sign that it takes --resume_from_checkpoint, so it must read SLIPWAY_RESUME_FROM itself"
+        assert capsys.readouterr().out.endswith(why + "\n")
     (place / "train.py").write_text('run_module("trl.scripts.sft", run_name="__main__")\n', encoding="utf-8")
-    assert resume_words("transformers", "train.py", (), place, checkpoint)[0] == ["--resume_from_checkpoint", checkpoint]
+    assert resume_words("transformers", "train.py", (), place, checkpoint) == ["--resume_from_checkpoint", checkpoint]
     (place / "train.sh").write_text('exec accelerate launch \\\n  -m trl.scripts.dpo "$@"\n', encoding="utf-8")
-    assert resume_words("transformers", "train.sh", (), place, checkpoint)[0] == ["--resume_from_checkpoint", checkpoint]
+    assert resume_words("transformers", "train.sh", (), place, checkpoint) == ["--resume_from_checkpoint", checkpoint]
 
 
 def test_the_newest_checkpoint_of_a_trainer_is_the_newest_that_is_complete(place: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from fake_world import FakeWorld, job_json
 from slipway_driver import aws_call, log
+from slipway_driver.aws_call import read_secrets
 from slipway_driver.exit_codes import DriverError
-from slipway_driver.run_secrets import read_secrets
 
 pytestmark = pytest.mark.jobs
 
@@ -93,7 +93,7 @@ def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(references: dict[str, str], services: FakeServices) -> dict[str, str]:
-    return read_secrets(references, services.environ, log.hide, lambda _line: None)
+    return read_secrets(references, services.environ)
 
 
 @pytest.mark.parametrize(("reference", "value"), [(SECRET_ARN, TOKEN), ("slipway/hub", TOKEN), (PARAMETER_ARN, KEY), ("/slipway/key", KEY)])

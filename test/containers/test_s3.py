@@ -5,14 +5,23 @@ import json
 import ssl
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from types import SimpleNamespace
 
 import pytest
 
 from fake_s3 import FakeS3
 from slipway_s3.client import S3Client, S3Error, connection_to, parse_listing, trust
-from slipway_s3.credentials import Credentials, CredentialSource, NoCredentials, load_credentials
 from slipway_s3.endpoint import endpoint_of, join_uri, parse_uri
-from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, signed_headers
+from slipway_s3.sigv4 import (
+    EMPTY_SHA256,
+    Credentials,
+    CredentialSource,
+    NoCredentials,
+    canonical_path,
+    canonical_query,
+    load_credentials,
+    signed_headers,
+)
 
 # https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, "Examples: Signature calculations" (2026-11-20).
 EXAMPLE_KEYS = Credentials("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", None, None)
@@ -73,7 +82,7 @@ def test_uris() -> None:
         parse_uri("/opt/ml")
 
 
-def test_credentials_of_the_container_are_asked_for_again_before_they_expire() -> None:
+def test_credentials_of_the_container_are_asked_for_again_before_they_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def fetch(url: str, headers: object) -> bytes:
@@ -83,7 +92,9 @@ def test_credentials_of_the_container_are_asked_for_again_before_they_expire() -
 
     expires = datetime(2026, 11, 21, 12, tzinfo=timezone.utc).timestamp()
     now = [expires - 3600]
-    source = CredentialSource({"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/x"}, fetch, lambda: now[0])
+    monkeypatch.setattr("slipway_s3.sigv4._fetch", fetch)
+    monkeypatch.setattr("slipway_s3.sigv4.time", SimpleNamespace(time=lambda: now[0]))
+    source = CredentialSource({"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/x"})
     assert source.get().token == "T"
     source.get()
     assert asked == ["http://169.254.170.2/v2/x"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from slipway_driver.shared_progress import ProgressSource
+from slipway_driver.job_monitor import ProgressSource
 
 STEP, PHASE = {"event": "step", "step": 3}, {"event": "phase", "name": "save"}
 

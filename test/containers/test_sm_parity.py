@@ -100,17 +100,20 @@ def ask(cases: Sequence[dict[str, Any]], path: str = "") -> list[dict[str, dict[
 
 
 def ours(base: Path, counts: "dict[str, int] | None" = None) -> dict[str, str]:
-    from slipway_driver import sm_environment as sm
     from slipway_driver.cluster import read_cluster
-    from slipway_driver.paths import Paths
+    from slipway_driver.job import Paths, parse_job
+    from slipway_driver.process_environment import sm_variables
 
     paths = Paths(base, processing=False)
     cluster = read_cluster(paths.config / "resourceconfig.json", ())
-    raw = sm.read_json(paths.config / "hyperparameters.json")
-    counts = counts or {"num_cpus": os.cpu_count() or 1, "num_gpus": 0, "num_neurons": 0}
-    channels = sm.read_json(paths.config / "inputdataconfig.json")
-    facts = sm.training_environment(cluster, paths, raw, channels, "train.py", (), counts, "job")
-    variables = sm.sm_variables(facts, cluster, paths, [])
+    hardware = counts or {"cpus": os.cpu_count() or 1, "gpus": 0, "neurons": 0}
+    variables = sm_variables(
+        parse_job({"schema": 1, "runId": "r", "attempt": 1, "entryPoint": "train.py", "restartSecret": "s"}),
+        cluster,
+        paths,
+        hardware,
+        "job",
+    )
     variables |= {"SM_MASTER_ADDR": cluster.master, "SM_MASTER_PORT": "7777"}
     return {name: value.replace(str(base), "{base}") for name, value in variables.items()}
 
@@ -120,7 +123,7 @@ def counts_of(instance_type: str) -> dict[str, int]:
     from slipway_driver.inventory import inventory
 
     found = inventory(0, instance_type)
-    return {"num_cpus": found["cpus"], "num_gpus": found["gpus"], "num_neurons": found["neurons"]}
+    return {"cpus": found["cpus"], "gpus": found["gpus"], "neurons": found["neurons"]}
 
 
 def plain(name: str, value: str) -> Any:

@@ -26,7 +26,7 @@ def test_the_driver_is_python_3_8_and_imports_only_the_standard_library(path: Pa
     imported = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     # Programs of their own, which run only where training would run, and the callbacks of a library for scripts that have it.
-    libraries = {"probe_rank.py": {"torch"}, "health_rank.py": {"torch"}, "nodes.py": {"ray"}}
+    libraries = {"health_rank.py": {"torch"}, "__main__.py": {"ray"}}
     libraries["slipway_helper.py"] = {"torch", "transformers", "lightning", "pytorch_lightning", "slipway_trainer"}
     assert imported - libraries.get(path.name, set()) <= STANDARD
 
@@ -37,7 +37,7 @@ LATER = {"concurrent.futures", "email", "http.client", "importlib.metadata", "ss
 
 @pytest.mark.parametrize(
     ("module", "later"),
-    [("slipway_driver.container", LATER), ("slipway_driver.rank", {*LATER, "dataclasses", "slipway_driver.progress_formats"})],
+    [("slipway_driver.main", LATER), ("slipway_driver.rank", {*LATER, "dataclasses", "slipway_driver.progress_formats"})],
 )
 def test_a_process_starts_without_modules_that_it_needs_later_or_never(module: str, later: "set[str]") -> None:
     code = f"import {module}, sys; print(*sys.modules)"

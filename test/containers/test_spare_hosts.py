@@ -5,18 +5,19 @@ import json
 import signal
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, direct_checkpoints, job_json, with_gpus
+from slipway_driver.background import Mirror
 from slipway_driver.cluster import Cluster, parse_cluster
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.health import Health, complaint, parse_gpus
 from slipway_driver.job import parse_job
-from slipway_driver.mirror import Mirror
-from slipway_driver.restart_policy import Report, Start, decide, replaced
+from slipway_driver.restart_policy import Report, Start, decide
 from slipway_s3 import S3Client
 
 pytestmark = pytest.mark.jobs
@@ -92,7 +93,8 @@ def test_a_host_is_broken_when_its_gpus_got_worse_since_its_start(before: str, n
     ],
 )
 def test_a_rank_that_names_broken_hardware_is_believed_without_nvidia_smi(reason: str, kind: str) -> None:
-    end = Health(lambda: None).judged(Failure(1, "user-code", 3, reason, []))
+    with mock.patch("slipway_driver.health.read_gpus", lambda: None):
+        end = Health().judged(Failure(1, "user-code", 3, reason, []))
     assert (end.kind, end.reason, end.rank) == (kind, reason, 3)
 
 
@@ -133,8 +135,9 @@ def test_nobody_is_called_for_a_host_that_does_not_answer() -> None:
 
 
 def test_no_host_has_two_places() -> None:
-    hosts, why = replaced(["algo-1", "algo-2", "algo-3"], ["algo-2", "algo-3"], ["algo-8", "algo-9"])
-    assert (hosts, why) == (("algo-1", "algo-8", "algo-9"), "")
+    reports = [report("algo-2", "hardware"), report("algo-3", "hardware")]
+    decision = decide(reports, [], 3, [], ["algo-1", "algo-2", "algo-3"], ["algo-8", "algo-9"])
+    assert (decision.restart, decision.hosts) == (True, ("algo-1", "algo-8", "algo-9"))
 
 
 #: Steps until 6, with a checkpoint at 2. A host that BREAK names loses a GPU at step 4 or always fails there; the other one waits there for
@@ -277,10 +280,10 @@ def here(root: Path) -> "dict[str, bytes]":
 def test_a_spare_host_holds_the_newest_checkpoint_as_the_trainer_looks_for_it(fake: FakeS3, tmp_path: Path) -> None:
     committed(fake, 5, {"__0_0.distcp": b"old"})
     kept = mirror(fake, tmp_path)
-    kept.update()
+    kept.work()
     committed(fake, 10, {"__0_0.distcp": b"one", "__1_0.distcp": b"two", ".metadata": b"three"})
     fake.objects["/c/run/step-15/__0_0.distcp"] = b"not committed"
-    kept.update()
+    kept.work()
     files = here(tmp_path)
     assert {name: body for name, body in files.items() if not name.endswith(".sha256")} == {
         "step-10/__0_0.distcp": b"one", "step-10/__1_0.distcp": b"two", "step-10/.metadata": b"three",
@@ -290,25 +293,25 @@ def test_a_spare_host_holds_the_newest_checkpoint_as_the_trainer_looks_for_it(fa
     assert store.trust("step-10", json.loads(fake.objects["/c/run/step-10/COMMITTED.json"])) == 3
     assert store.read("step-10/__1_0.distcp") == b"two"
     asked = len(fake.requests)
-    kept.update()
+    kept.work()
     assert [line for line in fake.requests[asked:] if "/step-10/" in line] == [], "nothing travels twice"
 
 
 def test_a_torn_object_is_never_kept(fake: FakeS3, tmp_path: Path) -> None:
     committed(fake, 5, {"__0_0.distcp": b"whole", "__1_0.distcp": b"other"}, {"__1_0.distcp": "0" * 64})
     with pytest.raises(ValueError, match="__1_0.distcp: its content does not match the digest"):
-        mirror(fake, tmp_path).update()
+        mirror(fake, tmp_path).work()
     assert "step-5/__1_0.distcp" not in here(tmp_path)
 
 
 def test_nothing_is_written_outside_the_folder_of_the_copies(fake: FakeS3, tmp_path: Path) -> None:
     committed(fake, 5, {"../../escape": b"x"})
-    mirror(fake, tmp_path / "copies").update()
+    mirror(fake, tmp_path / "copies").work()
     assert here(tmp_path) == {}
 
 
 def test_no_copy_where_the_disk_has_no_room(fake: FakeS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     committed(fake, 5, {"__0_0.distcp": b"x" * 100})
-    monkeypatch.setattr("slipway_driver.mirror.MIN_FREE_BYTES", 1 << 62)
-    mirror(fake, tmp_path).update()
+    monkeypatch.setattr("slipway_driver.background.MIN_FREE_BYTES", 1 << 62)
+    mirror(fake, tmp_path).work()
     assert here(tmp_path) == {}

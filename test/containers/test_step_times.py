@@ -7,7 +7,7 @@ import pytest
 
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
-from slipway_driver.heartbeat import Heartbeat
+from slipway_driver.background import Heartbeat
 from slipway_driver.step_times import MAX_IN_HEARTBEAT, StepTimes
 
 
@@ -123,7 +123,7 @@ def test_a_heartbeat_that_is_wanted_soon_does_not_wait_for_its_minute() -> None:
                 heartbeat._stopped.set()
                 heartbeat._awake.set()
 
-    heartbeat = Heartbeat("s3://b/heartbeat.json", lambda: {"step": len(written)}, print, Client(), interval_seconds=600.0)  # type: ignore[arg-type]
+    heartbeat = Heartbeat("s3://b/heartbeat.json", lambda: {"step": len(written)}, Client())  # type: ignore[arg-type]
     heartbeat.start()
     heartbeat._thread.join(30)
     assert [heartbeat["step"] for heartbeat in written] == [0, 1]
@@ -135,7 +135,7 @@ def test_a_driver_that_has_returned_leaves_the_heartbeat_of_the_one_before_until
         def put(self, bucket: str, key: str, body: bytes, kind: str) -> None:
             raise AssertionError(f"wrote {body!r}")
 
-    Heartbeat("s3://b/heartbeat.json", dict, print, Client()).work()  # type: ignore[arg-type]
+    Heartbeat("s3://b/heartbeat.json", dict, Client()).work()  # type: ignore[arg-type]
 
 
 #: Ten steps of the run in two starts: the first fails in the middle of step 4, the second goes on from step 3.

@@ -1,6 +1,6 @@
 """Loss, speed and slow hosts in the heartbeat."""
 
-from slipway_driver.vitals import Vitals
+from slipway_driver.job_monitor import Vitals
 
 
 def steps(vitals: Vitals, first: int, count: int, seconds: float, at: float) -> float:

@@ -1,6 +1,6 @@
 import sys
 
-from slipway_driver.container import main
+from slipway_driver.main import Container
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(Container().run())

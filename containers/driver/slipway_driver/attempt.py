@@ -9,27 +9,24 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver import process_environment as variables
-from slipway_driver import sm_environment as sm
+from slipway_driver.aws_call import read_secrets
 from slipway_driver.cluster import Cluster, own_address, read_cluster, read_hosts_file, wait_for_hosts
-from slipway_driver.code import prepare_code, refuse_windows_text
+from slipway_driver.code import install_requirements, prepare_code, refuse_windows_text
 from slipway_driver.compile_cache import compile_cache_of
 from slipway_driver.dumps import trace_variables
 from slipway_driver.expected_bandwidth import EXPECTED, GIB
 from slipway_driver.health_gate import EarlyAnswers
 from slipway_driver.inventory import inventory
-from slipway_driver.job import BUILTIN_MODULES, read_job
+from slipway_driver.job import Paths, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
-from slipway_driver.log import hide, log
-from slipway_driver.mpi_launch import HOST_MODULE, mpi_environment, mpi_words
-from slipway_driver.paths import Paths
+from slipway_driver.log import log
+from slipway_driver.mpi import HOST_MODULE, mpi_environment, mpi_words
+from slipway_driver.newest_checkpoint import resume_words
 from slipway_driver.progress_formats import terminal_variables
 from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
-from slipway_driver.requirements import install_requirements
-from slipway_driver.resume_argument import resume_words
-from slipway_driver.run_secrets import read_secrets
 
 #: Offset from the job's rendezvous port: the job's rendezvous may start on one host before the probe has ended on another.
 PROBE_PORT_OFFSET = 3
@@ -47,7 +44,7 @@ class Attempt:
         cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups, job.spare_instances)
         self.paths, self.folder, self._started_at = paths, paths.code, started_at
         # Before any other code runs, including pip.
-        self._inherited = {**inherited, **read_secrets(job.secrets, inherited, hide, log)} if job.secrets else inherited
+        self._inherited = {**inherited, **read_secrets(job.secrets, inherited)} if job.secrets else inherited
         #: Answers for the health check, which run since the start; None without a check.
         self.early = EarlyAnswers() if job.health_check != "off" else None
         #: Folder for the flight recorder traces and stacks that explain a hang.
@@ -60,7 +57,7 @@ class Attempt:
         if self.compile_cache:
             self.compile_cache.begin()
         known, before = read_hosts_file(paths.config / "hosts"), time.monotonic()
-        addresses = wait_for_hosts(cluster.hosts, known, log)
+        addresses = wait_for_hosts(cluster.hosts, known)
         log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
         # On SageMaker, scripts expect the host name. The hosts of the sandbox exist only in its hosts file, so their addresses are used.
         self._reached_at = {host: known.get(host, host) for host in cluster.hosts}
@@ -86,8 +83,7 @@ class Attempt:
             prepare_code(paths.channel("code"), job.code_digest, paths.code)
             refuse_windows_text(job.entry_point, paths.code)
             if job.requirements:
-                wheels = paths.channel("wheels")
-                install_requirements(paths.code, job.requirements, job.requirements_digest, wheels, self._inherited, log)
+                install_requirements(paths.code, job.requirements, paths.channel("wheels"), self._inherited)
         for folder in (paths.model, paths.output_data, paths.code, self.dumps):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -107,8 +103,8 @@ class Attempt:
         #: Command of a rank for the fork server, which starts the ranks in place of torchrun: those of the built-in trainer without a
         #: library that has a launcher of its own, also if this host is a spare. None for all other programs.
         self.forked_command: Optional[List[str]] = None
-        if (cluster.takes_part or cluster.idle) and job.builtin_module == BUILTIN_MODULES["builtin"] and job.launcher == "torchrun":
-            self.forked_command = script if job.library in ("fsdp", "ddp") else None
+        if job.entry_point == "builtin" and job.launcher == "torchrun" and job.library in ("fsdp", "ddp"):
+            self.forked_command = script if cluster.takes_part or cluster.idle else None
         #: Command of the all-reduce probe; None if the ranks do not communicate. Ray itself does not start ranks.
         self.probe_command_of: Optional[Callable[[Path], List[str]]] = None
         if distributed:
@@ -119,11 +115,10 @@ class Attempt:
     def _environ(self, cluster: Cluster, resume_from: str) -> Dict[str, str]:
         job, paths, inherited, seen = self.job, self.paths, self._inherited, cluster.as_scripts_see_it()
         master = self._reached_at[cluster.master]
-        mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
         has_interface = variables.interface_exists(cluster.network_interface)
         efa, unset = variables.efa_changes(cluster, self.devices, has_interface, inherited, job.user_pinned, job.efa_variables)
         layers = [
-            self._sm_variables(seen),
+            variables.sm_variables(job, seen, paths, self.hardware, self._job_name),
             self._rendezvous(seen, master),
             {**variables.slipway_variables(job, paths, self._started_at), "SLIPWAY_RESUME_FROM": resume_from},
             {"PYTHONPATH": variables.python_path(DRIVER_FOLDER, paths.code, inherited.get("PYTHONPATH", ""))},
@@ -131,14 +126,12 @@ class Attempt:
             terminal_variables(job.progress_format, inherited),
             self.compile_cache.variables if self.compile_cache else {},
             {name: value for name, value in trace_variables(self.dumps).items() if name not in inherited},
-            mpi,
+            mpi_environment(job, cluster, paths, inherited, master),
             ray_environment(job, cluster, inherited, master, self._port),
             efa,
         ]
-        environ, lines = variables.compose(inherited, layers, unset, job.env)
+        environ = variables.compose(inherited, layers, unset, job.env)
         variables.check_seconds(environ)
-        for line in [*lines, *([mpi_complaint] if mpi_complaint else [])]:
-            log(line)
         return environ
 
     def _rendezvous(self, cluster: Cluster, master: str) -> Dict[str, str]:
@@ -166,22 +159,9 @@ class Attempt:
         own = job.builtin_module is None or any(name in inherited or name in job.env for name in allocator)
         return {} if own else {allocator[0]: "expandable_segments:True"}
 
-    def _sm_variables(self, cluster: Cluster) -> Dict[str, str]:
-        job, paths, hardware = self.job, self.paths, self.hardware
-        counts = {"num_cpus": hardware["cpus"], "num_gpus": hardware["gpus"], "num_neurons": hardware["neurons"]}
-        given = sm.read_json(paths.config / "hyperparameters.json")
-        if paths.processing:
-            channels: Dict[str, Any] = {entry.name: {} for entry in sorted(paths.data.iterdir()) if entry.is_dir()}
-        else:
-            channels = sm.read_json(paths.config / "inputdataconfig.json")
-        facts = sm.training_environment(cluster, paths, given, channels, job.entry_point, job.training_groups, counts, self._job_name)
-        return sm.sm_variables(facts, cluster, paths, job.arguments)
-
     def _script(self, resume_from: str) -> List[str]:
         job = self.job
-        words, issue = resume_words(job.progress_format, job.entry_point, job.arguments, self.paths.code, resume_from)
-        if words or issue:
-            log("resume from %s: %s" % (resume_from, issue or "with %s" % " ".join(words)))
+        words = resume_words(job.progress_format, job.entry_point, job.arguments, self.paths.code, resume_from)
         return script_command(job.entry_point, job.builtin_module, [*job.arguments, *words])
 
     def _command_of(self, launcher: str, port_offset: int, script: Sequence[str]) -> Callable[[Path], List[str]]:
@@ -198,7 +178,7 @@ class Attempt:
     def _probe(self) -> List[str]:
         expected = EXPECTED.get(self.cluster.instance_type)
         size = str(expected.size_bytes if expected else GIB)
-        return [sys.executable, "-u", "-m", "slipway_driver.probe_rank", self.environ.get(PROBE_VARIABLE, "0"), size]
+        return [sys.executable, "-u", "-m", "slipway_driver.health_rank", self.environ.get(PROBE_VARIABLE, "0"), size]
 
 
 def new_state_folder() -> Path:

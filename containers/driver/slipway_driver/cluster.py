@@ -6,15 +6,16 @@ first container starts. The service's own toolkit also waits up to 15 minutes.
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
-from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, DriverError
+from slipway_driver.exit_codes import TRY_AGAIN, DriverError
+from slipway_driver.job import read_object
+from slipway_driver.log import log
 
 HOMOGENEOUS = "homogeneousCluster"
 DNS_WAIT_SECONDS = 15 * 60.0
@@ -112,17 +113,16 @@ def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares
     hosts = tuple(sorted(raw.get("hosts") or []))
     current = str(raw.get("current_host", ""))
     if current not in hosts:
-        raise DriverError(ENVIRONMENT, "resourceconfig.json current_host: must be one of hosts, got %r" % current)
+        raise DriverError("resourceconfig.json current_host: must be one of hosts, got %r" % current)
     listed: List[Dict[str, Any]] = raw.get("instance_groups") or [{"instance_group_name": HOMOGENEOUS, "hosts": hosts}]
     groups = {str(group["instance_group_name"]): group.get("hosts", []) for group in listed}
     unknown = [name for name in training_groups if name not in groups]
     if unknown:
-        why = "job.json trainingGroups: must name groups of the job (%s), got %s" % (", ".join(groups), ", ".join(unknown))
-        raise DriverError(ENVIRONMENT, why)
+        raise DriverError("job.json trainingGroups: must name groups of the job (%s), got %s" % (", ".join(groups), ", ".join(unknown)))
     candidates = tuple(sorted(host for name in training_groups or groups for host in groups[name]))
     if spares and (len(groups) > 1 or spares >= len(candidates)):
         why = "job.json spareInstances: must leave a training host in a single group, got %d of %d hosts" % (spares, len(candidates))
-        raise DriverError(ENVIRONMENT, why)
+        raise DriverError(why)
     training = ranked(candidates[: len(candidates) - spares], raw.get("topology"))
     return Cluster(
         current_host=current,
@@ -140,59 +140,42 @@ def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares
 
 def read_cluster(path: Path, training_groups: Sequence[str], spares: int = 0) -> Cluster:
     """Reads the cluster from a resourceconfig.json file. Raises DriverError (77) if the file is missing or invalid."""
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DriverError(ENVIRONMENT, "%s: must be readable JSON (%s)" % (path, error))
-    return parse_cluster(raw, training_groups, spares)
-
-
-def parse_hosts_file(text: str) -> Dict[str, str]:
-    """Parses lines `address name [name...]` into {name: address}; `#` starts a comment."""
-    found: Dict[str, str] = {}
-    for line in text.splitlines():
-        words = line.split("#", 1)[0].split()
-        for name in words[1:]:
-            found.setdefault(name, words[0])
-    return found
+    return parse_cluster(read_object(path), training_groups, spares)
 
 
 def read_hosts_file(path: Path) -> Dict[str, str]:
-    """The content of the sandbox's hosts file; empty on SageMaker, where the file does not exist."""
-    try:
-        return parse_hosts_file(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
+    """{name: address} from the sandbox's hosts file, whose lines are `address name [name...]`; `#` starts a comment. Empty on SageMaker,
+    where the file does not exist."""
+    found: Dict[str, str] = {}
+    with suppress(FileNotFoundError):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            words = line.split("#", 1)[0].split()
+            for name in words[1:]:
+                found.setdefault(name, words[0])
+    return found
 
 
-def wait_for_hosts(
-    hosts: Sequence[str],
-    known: Mapping[str, str],
-    log: Callable[[str], None],
-    resolve: Callable[[str], str] = socket.gethostbyname,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Dict[str, str]:
+def wait_for_hosts(hosts: Sequence[str], known: Mapping[str, str]) -> Dict[str, str]:
     """Returns {host: address} once every host resolves. Raises DriverError (75) with the unresolved names after the time limit."""
     addresses = {host: known[host] for host in hosts if host in known}
-    deadline = clock() + DNS_WAIT_SECONDS
-    delay, log_at = FIRST_DELAY_SECONDS, clock()
+    deadline = time.monotonic() + DNS_WAIT_SECONDS
+    delay, log_at = FIRST_DELAY_SECONDS, time.monotonic()
     while True:
         for host in hosts:
             # With an unavailable resolver each name takes seconds: many names must not extend the time limit.
-            if host not in addresses and clock() <= deadline:
+            if host not in addresses and time.monotonic() <= deadline:
                 with suppress(OSError):
-                    addresses[host] = resolve(host)
+                    addresses[host] = socket.gethostbyname(host)
         missing = [host for host in hosts if host not in addresses]
         if not missing:
             return addresses
         named = ", ".join(missing[:NAMED_HOSTS])
-        if clock() + delay > deadline:
-            raise DriverError(TRY_AGAIN, "hosts must resolve within %d s; no address for %s" % (DNS_WAIT_SECONDS, named))
-        if clock() >= log_at:
-            log_at = clock() + LOG_SECONDS
+        if time.monotonic() + delay > deadline:
+            raise DriverError("hosts must resolve within %d s; no address for %s" % (DNS_WAIT_SECONDS, named), TRY_AGAIN)
+        if time.monotonic() >= log_at:
+            log_at = time.monotonic() + LOG_SECONDS
             log("waiting for %d host name(s) to resolve: %s" % (len(missing), named))
-        sleep(delay)
+        time.sleep(delay)
         delay = min(delay * 2, LONGEST_DELAY_SECONDS)
 
 

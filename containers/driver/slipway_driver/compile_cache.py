@@ -16,9 +16,8 @@ import threading
 from pathlib import Path
 from typing import Any, Mapping, Optional
 
-from slipway_driver.job import Job
+from slipway_driver.job import Job, Paths
 from slipway_driver.log import log
-from slipway_driver.paths import Paths
 from slipway_s3 import S3Client, join_uri, parse_uri
 
 #: Variable of each cache, and its folder.
@@ -113,21 +112,18 @@ class CompileCache:
     def _keep(self) -> None:
         """Writes the bundle once, unless there was one at the start."""
         with self._lock:
-            if self.writes and not self._exists and self._restored.is_set():
-                self._exists = True
-                self._write()
-
-    def _write(self) -> None:
-        try:
-            data = self._packed()
-            if data is None:
+            if not self.writes or self._exists or not self._restored.is_set():
                 return
-            # The digest comes last: a bundle without it does not count.
-            self._client.put(self._bucket, self._prefix + BUNDLE, data)
-            self._client.put(self._bucket, self._prefix + DIGEST, hashlib.sha256(data).hexdigest().encode("ascii"))
-            log("compiled code is kept for later attempts: %.1f MiB" % (len(data) / 2**20))
-        except Exception as error:  # The bundle only saves time.
-            log("compiled code is not kept: %s" % error)
+            self._exists = True
+            try:
+                data = self._packed()
+                if data is not None:
+                    # The digest comes last: a bundle without it does not count.
+                    self._client.put(self._bucket, self._prefix + BUNDLE, data)
+                    self._client.put(self._bucket, self._prefix + DIGEST, hashlib.sha256(data).hexdigest().encode("ascii"))
+                    log("compiled code is kept for later attempts: %.1f MiB" % (len(data) / 2**20))
+            except Exception as error:  # The bundle only saves time.
+                log("compiled code is not kept: %s" % error)
 
     def _packed(self) -> Optional[bytes]:
         """The bundle; None without compiled code, or with more than MAX_BYTES of it."""

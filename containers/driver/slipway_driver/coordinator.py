@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import json
+import os
 import queue
 import socket
 import threading
 import time
-from typing import Any, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
-from slipway_driver.driver_start import Decisions
-from slipway_driver.gpu_evidence import is_evidence
+from slipway_driver.gpus import is_evidence
+from slipway_driver.log import log
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, RETURN_SECONDS, PeerChannel, PeerEnded, PeerLost, serve
 from slipway_driver.restart_policy import (
-    RELEASED,
+    STOPPED,
     Decision,
     Report,
     RestartBudget,
@@ -27,19 +29,37 @@ from slipway_driver.restart_policy import (
     decide,
     last_step,
     lost_driver,
-    report_from,
-    stopped,
 )
 
 #: Reports that are handed out once, and how many of them are kept until then.
 QUEUED, MAX_QUEUED = ("gpus", "progress"), 4096
 
 
+class Decisions:
+    """What the deciding host has decided, for the next driver of the host. `facts` is empty before the first decision."""
+
+    def __init__(self, file: Optional[int] = None) -> None:
+        self._file = file
+        self.facts: Dict[str, Any] = {}
+        if file is not None:
+            with contextlib.suppress(ValueError):
+                # What follows is the end of a longer text that a killed driver had no time to cut off.
+                self.facts = dict(json.JSONDecoder().raw_decode(os.pread(file, os.fstat(file).st_size, 0).decode())[0])
+
+    def keep(self, **facts: Any) -> None:
+        """Adds facts, and writes all of them."""
+        self.facts.update(facts)
+        if self._file is not None:
+            data = json.dumps(self.facts).encode()
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, os.pwrite(self._file, data, 0))
+
+
 class Coordinator:
     """Runs on the first host, and on a host without others. `hosts`: the training hosts in rank order; `spares`: the spare hosts."""
 
     def __init__(
-        self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int, log: Callable[[str], None],
+        self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int,
         resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS, spares: Sequence[str] = (),
         kept: Optional[Decisions] = None,
     ) -> None:  # fmt: skip
@@ -47,17 +67,15 @@ class Coordinator:
         self.broken: List[Report] = []
         self._own, self._hosts, self._spares = hosts[0], list(hosts), list(spares)
         self._all = len(hosts) + len(spares)
-        self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
+        self._budget, self._resume_from, self._patience = RestartBudget(restarts), resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
-        self._inbox: "queue.Queue[tuple[PeerChannel, Dict[str, Any]]]" = queue.Queue()
+        self._inbox: "queue.Queue[tuple[PeerChannel, str, Any]]" = queue.Queue()
         self._early: List[Report] = []
         #: By kind and host.
         self._reports: Dict[str, Dict[str, Any]] = collections.defaultdict(dict)
         self._queued: Dict[str, Deque[Tuple[str, Any]]] = {kind: collections.deque(maxlen=MAX_QUEUED) for kind in QUEUED}
-        #: Hosts whose connection was lost, and until when their driver may return.
-        self._lost: Dict[str, float] = {}
-        #: Those of them whose driver has ended.
-        self._ended: List[str] = []
+        #: Hosts whose connection was lost: until when their driver may return, and whether it has ended.
+        self._lost: Dict[str, Tuple[float, bool]] = {}
         self._stopping = False
         #: By host that has finished, why that was early; "" if it was not.
         self.done: Dict[str, str] = {}
@@ -71,7 +89,7 @@ class Coordinator:
         self._socket: Optional[socket.socket] = None
         if self._all > 1:
             self._socket = socket.create_server((bind_to, port), backlog=self._all)
-            serve(self._socket, secret, self._listen, log)
+            serve(self._socket, secret, self._listen)
 
     def _listen(self, channel: PeerChannel) -> None:
         with self._lock:
@@ -79,14 +97,14 @@ class Coordinator:
                 return channel.close()
             self._channels[channel.name] = channel
             if len(self._channels) == self._all - 1:
-                self._log("the drivers of all %d hosts are connected" % self._all)
+                log("the drivers of all %d hosts are connected" % self._all)
         while True:
             try:
-                self._inbox.put((channel, channel.receive()))
+                self._inbox.put((channel, *channel.receive()))
             except (PeerLost, ValueError) as error:
                 returns = isinstance(error, PeerEnded) and not error.for_good
                 seconds = min(RETURN_SECONDS, self._patience) if returns else 0.0
-                self._inbox.put((channel, {"type": "lost", "ended": isinstance(error, PeerEnded), "until": time.monotonic() + seconds}))
+                self._inbox.put((channel, "lost", (time.monotonic() + seconds, isinstance(error, PeerEnded))))
                 return
 
     @property
@@ -97,22 +115,23 @@ class Coordinator:
     def _take(self, timeout: float) -> bool:
         """Processes one message from the inbox; False if there was none within `timeout` seconds."""
         try:
-            channel, message = self._inbox.get(timeout=timeout)
+            channel, kind, content = self._inbox.get(timeout=timeout)
         except queue.Empty:
             return False
-        host, kind = channel.name, str(message.get("type"))
+        host = channel.name
         if kind == "lost":
             if host not in self.done and channel is self._channels[host]:
-                self._lost[host] = message["until"]
-                self._ended += [host] if message["ended"] else []
+                self._lost[host] = content
         elif kind == "again":
             self._return(host)
-        elif kind == "ended" and message.get("kind") == "done":
-            self.done[host] = str(message["reason"])
         elif kind == "ended":
-            self._early.append(report_from(message))
+            report = Report(*content)
+            if report.kind == "done":
+                self.done[host] = report.reason
+            else:
+                self._early.append(report)
         else:
-            self._note(host, kind, message.get("content"))
+            self._note(host, kind, content)
         return True
 
     def _note(self, host: str, kind: str, content: Any) -> None:
@@ -124,7 +143,6 @@ class Coordinator:
     def _return(self, host: str) -> None:
         """The driver of a host was started again, and with it nothing of its ranks is left."""
         self._lost.pop(host, None)
-        self._ended = [other for other in self._ended if other != host]
         if host in self._others and host not in self.done:
             self._early = [*(report for report in self._early if report.host != host), lost_driver(host)]
 
@@ -146,7 +164,7 @@ class Coordinator:
 
     def announce(self, kind: str) -> None:
         """Tells the other hosts to end their ranks before this host does: evidence of a hang is lost once a launcher ends the ranks."""
-        self._send({"type": "end", "kind": kind})
+        self._send("end", kind)
 
     def share(self, kind: str, content: Any) -> bool:
         """Keeps a report of this host, which reads its own progress lines itself. Always True."""
@@ -165,10 +183,6 @@ class Coordinator:
         waiting = self._queued[kind]
         return [waiting.popleft() for _ in range(len(waiting))]
 
-    def heard(self) -> str:
-        """A host without others does not wait as a spare."""
-        return RELEASED
-
     def all_ended(self) -> bool:
         """Whether the ranks of every other training host have ended, as far as this host can know."""
         return {*self.done, *(report.host for report in self._early), *self._without_return()}.issuperset(self._others)
@@ -183,32 +197,32 @@ class Coordinator:
 
     def finish(self, own: Report) -> None:
         """Called when this host has finished. Training hosts finish or fail by themselves; idle hosts are released."""
-        self._send({"type": "release"})
+        self._send("release")
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Ends the ranks on all hosts, collects every report, and sends the decision to all hosts. Returns the decision and the checkpoint
         to resume from ("" for none). EFA reports are kept if the ranks do not start again."""
         # A driver that was killed before it connected never reports.
-        self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
-        self._send({"type": "end", "kind": own.kind})
+        late = min(LATE_SECONDS, self._patience)
+        self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), late)
+        self._send("end", own.kind)
         self._take_while(lambda: len(self._early) + len(self.done) < len(self._others) and not self._in_vain(own), self._patience)
         reports = list(self._early)
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
         self.broken += [report for report in reports if is_evidence(report)]
         answered = {report.host for report in reports}
         missing = [host for host in self._others if host not in answered or host in self._gone()]
+
+        def restarts_with(spares: Sequence[str]) -> bool:
+            return self._decide(reports, missing, spares).restart
+
+        # A spare host that has not connected yet may help.
+        self._take_while(lambda: not restarts_with(self._waiting()) and restarts_with(self._intact_spares()), late)
         decision = self._decide(reports, missing, self._waiting())
-        if not decision.restart and self._decide(reports, missing, self._intact_spares()).restart:
-            # A spare host that has not connected yet may help.
-            self._take_while(
-                lambda: len(self._waiting()) < len(self._intact_spares()) and not self._decide(reports, missing, self._waiting()).restart,
-                min(LATE_SECONDS, self._patience),
-            )
-            decision = self._decide(reports, missing, self._waiting())
         if self._stopping:
-            decision = stopped(decision.cause)
+            decision = decision._replace(restart=False, why=STOPPED)
         resume_from = self._resume_from() if decision.restart else ""
-        self._send(decision.as_message(resume_from))
+        self._send("decision", [decision, resume_from])
         if decision.restart:
             self._budget.take()
             self._starts.append(Start(last_step(reports), decision.cause.host))
@@ -247,7 +261,7 @@ class Coordinator:
     @property
     def another_ended(self) -> bool:
         """Whether the driver of another training host has ended before the job was done."""
-        return any(host in self._ended for host in self._cut_off())
+        return any(self._lost[host][1] for host in self._cut_off())
 
     def _gone(self) -> List[str]:
         """Training hosts that cannot report, now or after a return of their driver."""
@@ -255,7 +269,7 @@ class Coordinator:
 
     def _without_return(self) -> List[str]:
         """Training hosts whose connection was lost, and whose driver can no longer return."""
-        return [host for host in self._cut_off() if time.monotonic() >= self._lost[host]]
+        return [host for host in self._cut_off() if time.monotonic() >= self._lost[host][0]]
 
     def _cut_off(self) -> List[str]:
         """Training hosts whose connection was lost."""
@@ -265,10 +279,10 @@ class Coordinator:
         """Training hosts that have not connected yet."""
         return [host for host in self._others if host not in self._channels]
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _send(self, kind: str, content: Any = None) -> None:
         for channel in list(self._channels.values()):
             with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
-                channel.send(dict(message))
+                channel.send(kind, content)
 
     def close(self) -> None:
         """Closes the listening socket and all channels."""

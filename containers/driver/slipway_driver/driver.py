@@ -6,16 +6,13 @@ import threading
 from typing import Any, Dict, List, Optional, Union
 
 from slipway_driver.attempt import Attempt
-from slipway_driver.coordinator import Coordinator
-from slipway_driver.driver_start import Decisions, DriverStart
+from slipway_driver.background import HandOverWatch, hand_over_of, heartbeat_of
+from slipway_driver.coordinator import Coordinator, Decisions
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, TRY_AGAIN
-from slipway_driver.gpu_evidence import evidence
-from slipway_driver.gpu_use import MeanUse
-from slipway_driver.hand_over import HandOverWatch, hand_over_of
-from slipway_driver.health import Health, Remains
+from slipway_driver.gpus import MeanUse, evidence
+from slipway_driver.health import Health
 from slipway_driver.health_gate import BEFORE_TRAINING, gate_of
-from slipway_driver.heartbeat import heartbeat_of
 from slipway_driver.host_run import HostRun
 from slipway_driver.idle import IdleCoordinator, IdleHost, idle_host
 from slipway_driver.job_monitor import JobMonitor
@@ -33,20 +30,20 @@ from slipway_driver.step_times import StepTimes
 class Driver:
     """Starts and restarts the ranks of one attempt on this host until they succeed or a restart does not help."""
 
-    def __init__(self, attempt: Attempt, start: DriverStart) -> None:
+    def __init__(self, attempt: Attempt, returns: bool, kept: Optional[int]) -> None:
+        """`kept`: the file of `Decisions`."""
         self._attempt = attempt
         self._launcher = Launcher(attempt)
-        self._kept = Decisions(start.kept)
-        self._peers = _peers_of(attempt, start.number > 0, self._kept)
+        self._kept = Decisions(kept)
+        self._peers = _peers_of(attempt, returns, self._kept)
         #: Whether a signal has ended the driver of this host before, and the hosts have not yet agreed on the next start.
-        self._returns = start.number > 0
+        self._returns = returns
         self._round = 0
         self.stopped = threading.Event()
         #: Whether another host is the cause and is known to exit as well, or has ended already.
         self.cause_exits = False
         self._health = Health()
         self._gate = gate_of(attempt, quick=self._returns)
-        self._remains = Remains()
         #: The probe before the next start; None after the first start whose hosts have all passed the health check.
         self._probe: Optional[Probe] = None if self._returns else Probe(attempt, self._peers.end_requested)
         self._set_aside: List[Dict[str, str]] = self._kept.facts.get("setAside", [])
@@ -128,11 +125,17 @@ class Driver:
         if self._attempt.cluster.idle:
             return self._begin()
         report = lost_driver(attempt.cluster.current_host)
+        return self._settled(report, Failure(report.code, report.kind, None, report.reason, []))
+
+    def _settled(self, report: Report, end: Failure) -> Optional[Failure]:
+        """Agrees with the other hosts on what follows: None if the ranks start again, otherwise `end`."""
         decision, resume_from = self._peers.settle(report)
         if decision.restart:
             return self._next_round(decision, resume_from)
-        log("no restart in place: %s" % decision.why)
-        return Failure(report.code, report.kind, None, report.reason, [])
+        self.cause_exits = decision.cause.host != report.host or self._peers.another_ended
+        if self._attempt.job.restarts_in_place:
+            log("no restart in place: %s" % decision.why)
+        return end
 
     def _begin(self) -> None:
         """Prepares this host for the next start, as a training host or an idle host."""
@@ -147,6 +150,7 @@ class Driver:
             if isinstance(self._peers, Coordinator) and not trains:
                 self._idle = IdleCoordinator(attempt, self._peers, monitor)
         elif self._idle is None:
+            assert isinstance(self._peers, Member)
             self._idle = idle_host(attempt, self._peers, set_aside=self._run is not None)
             self._run = self._monitor = None
         if attempt.compile_cache:
@@ -169,20 +173,15 @@ class Driver:
             run.abandon()
         end = unstarted or run.run()
         if not unfit and not run.stopping and end.code != DONE:
-            end = self._health.judged(end, self._remains.await_gone(run.pids))
+            end = self._health.judged(end, self._health.await_gone(run.pids))
         report = Report(self._attempt.cluster.current_host, end.code, end.kind, end.reason[:300], monitor.step)
         if run.stopping or end.code == DONE:
             self._peers.finish(report)
             return end
-        decision, resume_from = self._peers.settle(report)
-        if decision.restart:
-            return self._next_round(decision, resume_from)
-        if not unfit and self._attempt.cluster.is_first:
+        settled = self._settled(report, end)
+        if settled and not unfit and self._attempt.cluster.is_first:
             monitor.efa.publish()  # Another host may have connected only to report its end and its EFA verdict.
-        self.cause_exits = decision.cause.host != report.host or self._peers.another_ended
-        if self._attempt.job.restarts_in_place:
-            log("no restart in place: %s" % decision.why)
-        return end
+        return settled
 
     def _run_probe(self, monitor: JobMonitor) -> Optional[Failure]:
         """The failure of another host that has ended the probe; None if the ranks may start. A broken host would only delay the others."""
@@ -241,13 +240,10 @@ def _peers_of(attempt: Attempt, is_again: bool, kept: Decisions) -> Peers:
     port, bind_to, secret, seconds = int(environ["MASTER_PORT"]) + 1, environ["SLIPWAY_BIND_ADDRESS"], job.restart_secret, patience(environ)
     # With Ray, a host reports a process of Ray that ends, and the loss of another host, as hardware.
     gpus = [] if job.launcher == "ray" else attempt.hardware.get("gpuIds", [])
-    if talks and secret and not cluster.is_first:
-        return Member(cluster.current_host, environ["MASTER_ADDR"], port, bind_to, secret, log, seconds, is_again, gpus)
-    if talks and secret:
-        hosts, spares, restarts = cluster.training_hosts, cluster.idle_hosts, job.restarts_in_place
-    else:
-        hosts, spares = (cluster.current_host,), ()
-        restarts = job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0
-    first = Coordinator(hosts, bind_to, port, secret, restarts, log, newest, seconds, spares, kept)
+    if talks and not cluster.is_first:
+        return Member(cluster.current_host, environ["MASTER_ADDR"], port, bind_to, secret, seconds, is_again, gpus)
+    hosts, spares = (cluster.training_hosts, cluster.idle_hosts) if talks else ((cluster.current_host,), ())
+    restarts = job.restarts_in_place if cluster.takes_part or cluster.idle else 0
+    first = Coordinator(hosts, bind_to, port, secret, restarts, newest, seconds, spares, kept)
     first.share("identity", gpus)
     return first

@@ -15,8 +15,9 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
+from slipway_driver.log import log
 from slipway_driver.rank_session import is_running, receivers, send
 from slipway_s3 import S3Client, parse_uri
 
@@ -83,12 +84,12 @@ def place_of(heartbeat_uri: Optional[str], attempt: int, host: str) -> Optional[
     return "%s/dumps/a%03d/%s" % (heartbeat_uri.rsplit("/", 1)[0], attempt, host)
 
 
-def keep_dumps(folder: Path, uri: Optional[str], fallback: Path, log: Callable[[str], None]) -> None:
+def keep_dumps(folder: Path, uri: Optional[str], fallback: Path) -> None:
     """Uploads the files and removes them from `folder`, or moves them to `fallback` if S3 cannot be reached. Errors are only logged."""
     files = [path for path in sorted(folder.glob("*")) if path.is_file() and path.stat().st_size > 0][:MAX_FILES]
     if not files:
         return
-    left = _upload(files, uri, log) if uri else files
+    left = _upload(files, uri) if uri else files
     if left:
         try:
             fallback.mkdir(parents=True, exist_ok=True)
@@ -99,7 +100,7 @@ def keep_dumps(folder: Path, uri: Optional[str], fallback: Path, log: Callable[[
             log("dumps: could not be saved: %s" % error)
 
 
-def _upload(files: List[Path], uri: str, log: Callable[[str], None]) -> List[Path]:
+def _upload(files: List[Path], uri: str) -> List[Path]:
     """Uploads the files; returns those that were not uploaded."""
     bucket, prefix = parse_uri(uri)
     client, sent = S3Client(), 0
@@ -117,7 +118,7 @@ def _upload(files: List[Path], uri: str, log: Callable[[str], None]) -> List[Pat
     return [path for path in files if path.exists()]
 
 
-def dump_ranks(sessions: Sequence[int], dumps: Path, log: Callable[[str], None]) -> None:
+def dump_ranks(sessions: Sequence[int], dumps: Path) -> None:
     """Writes NCCL's flight recorder traces to folder `dumps`, and the stacks of every local rank to the log: with py-spy if the image has
     it (its output is also written to `dumps`), then with faulthandler through SIGABRT. `sessions`: those of the local ranks, whose
     programs may run behind a shell.
@@ -135,7 +136,7 @@ def dump_ranks(sessions: Sequence[int], dumps: Path, log: Callable[[str], None])
 
         # All GPUs of the job wait for this.
         with ThreadPoolExecutor(len(pids)) as pool:
-            list(pool.map(lambda pid: _py_spy(py_spy, pid, dumps, log), pids))
+            list(pool.map(lambda pid: _py_spy(py_spy, pid, dumps), pids))
     for pid in pids:
         send(pid, signal.SIGABRT)
         send(pid, signal.SIGCONT)
@@ -146,7 +147,7 @@ def dump_ranks(sessions: Sequence[int], dumps: Path, log: Callable[[str], None])
     time.sleep(DRAIN_SECONDS)
 
 
-def _py_spy(program: str, pid: int, dumps: Path, log: Callable[[str], None]) -> None:
+def _py_spy(program: str, pid: int, dumps: Path) -> None:
     try:
         command = [program, "dump", "--pid", str(pid)]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PY_SPY_SECONDS)

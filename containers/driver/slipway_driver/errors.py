@@ -1,7 +1,12 @@
-"""Selects the error to report: the first real error, not the errors of ranks that lost a peer."""
+"""Selects the error to report: the first real error, not the errors of ranks that lost a peer. Writes it to /opt/ml/output/failure: one
+line of JSON, then the last lines of the error, within the 1,024 characters that the service keeps.
+
+Source: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-output.html (2026-11-20).
+"""
 
 from __future__ import annotations
 
+import json
 import signal
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
@@ -9,6 +14,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from slipway_driver import error_lines as patterns
 from slipway_driver.error_collector import is_noise
 from slipway_driver.exit_codes import CLASSES, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of
+from slipway_driver.log import without_hidden
 
 #: cgroup v2 and v1 (https://docs.kernel.org/admin-guide/cgroup-v2.html, memory.events; v1: memory.oom_control).
 _COUNTERS = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
@@ -136,3 +142,39 @@ def oom_kills() -> int:
         except OSError:
             continue
     return 0
+
+
+LIMIT = 1024
+REASON_LIMIT = 300
+
+
+def failure_text(end: Failure, step: Optional[int], existing: str = "") -> str:
+    """The complete content of the file. `existing`: the text that the script has written to it, which is kept."""
+    fields = {"slipway": 1, "class": end.kind, "code": end.code, "host": end.host, "rank": end.rank, "step": step}
+    known, reason, head = {name: value for name, value in fields.items() if value is not None}, end.reason[:REASON_LIMIT], ""
+    while not head or (len(head) > LIMIT and reason):
+        reason = reason[: len(reason) // 2] if head else reason
+        head = json.dumps(dict(known, reason=reason), separators=(",", ":"), ensure_ascii=False)
+    existing = existing.rstrip("\n")
+    if existing:
+        together = existing + "\n" + head
+        return together if len(together) <= LIMIT else existing
+    # The end of a traceback is the most informative, so lines are taken from the end.
+    kept: "list[str]" = []
+    remaining = LIMIT - len(head)
+    for line in reversed([line for line in end.lines if line.strip()]):
+        if len(line) + 1 > remaining:
+            break
+        kept.insert(0, line)
+        remaining -= len(line) + 1
+    return "\n".join([head, *kept])
+
+
+def write_failure(path: Path, end: Failure, step: Optional[int]) -> None:
+    """Writes the failure file. An error of the file system is printed and must not hide the failure itself."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        existing = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        path.write_text(without_hidden(failure_text(end, step, without_hidden(existing))), encoding="utf-8", errors="replace")
+    except OSError as error:
+        print("the failure file could not be written: %s" % error, flush=True)

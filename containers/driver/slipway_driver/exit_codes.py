@@ -22,9 +22,9 @@ def shell_code(returned: int) -> int:
 
 
 class DriverError(Exception):
-    """An error that ends the container, with the exit code that identifies it."""
+    """An error that ends the container, with the exit code that identifies it: usually one that needs a person."""
 
-    def __init__(self, code: int, reason: str) -> None:
+    def __init__(self, reason: str, code: int = ENVIRONMENT) -> None:
         super().__init__(reason)
         self.code = code
         self.reason = reason

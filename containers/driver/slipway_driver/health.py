@@ -8,14 +8,14 @@ step. NVIDIA's kernel driver needs seconds, rarely minutes, to destroy a CUDA co
 from __future__ import annotations
 
 import time
-from typing import Callable, Dict, Optional, Sequence
+from typing import Dict, Optional, Sequence
 
 from slipway_driver import error_lines as patterns
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
+from slipway_driver.gpus import answer_of, gpu_query, rows
 from slipway_driver.rank_session import is_running
 from slipway_driver.restart_policy import HARDWARE
-from slipway_driver.tool import answer_of, gpu_query, rows
 
 ECC_QUERY, MEMORY_QUERY = gpu_query("index,ecc.errors.uncorrected.volatile.total"), gpu_query("index,memory.used")
 #: nvidia-smi is slow while the CUDA contexts of killed processes are destroyed.
@@ -71,61 +71,45 @@ def complaint(before: Gpus, now: Optional[Gpus]) -> str:
     return ""
 
 
-def hardware_line(lines: Sequence[str]) -> str:
-    """The hardware problem in the error message of a rank; "" if there is none."""
-    return next((found.group(0) for found in map(patterns.HARDWARE.search, lines) if found), "")
-
-
 class Health:
-    """GPU health of one host since its driver started."""
+    """GPU health of one host since its driver started, and the GPU memory that other processes used before its ranks started."""
 
-    def __init__(self, read: Callable[[], Optional[Gpus]] = read_gpus) -> None:
-        self._read = read
-        self._before = read() or {}
+    def __init__(self) -> None:
+        self._before, self._used_before = read_gpus() or {}, read_memory() or {}
 
     def judged(self, end: Failure, remains: str = "") -> Failure:
         """Returns `end`, or a hardware failure if the host is broken. `remains`: why ranks cannot start here again, "" if they can."""
-        reason = complaint(self._before, self._read() if self._before else None) or hardware_line([end.reason, *end.lines]) or remains
+        named = next(filter(None, map(patterns.HARDWARE.search, [end.reason, *end.lines])), None)
+        reason = complaint(self._before, read_gpus() if self._before else None) or (named.group() if named else remains)
         if not reason:
             return end
         why = "%s (%s)" % (reason, end.reason) if end.reason and reason not in end.reason else end.reason or reason
         return Failure(TRY_AGAIN, HARDWARE, end.rank, why, end.lines)
 
-
-class Remains:
-    """Tracks one host. Created before the ranks start for the first time, to record the GPU memory that other processes use."""
-
-    def __init__(self, read: Callable[[], Optional[Memory]] = read_memory, running: Callable[[int], bool] = is_running) -> None:
-        self._read, self._running = read, running
-        self._before = read() or {}
-
     def _excess(self) -> Memory:
-        if not self._before:
+        if not self._used_before:
             return {}
-        now = self._read()
+        now = read_memory()
         # Without a response no GPU counts as free; `Health` checks whether the GPUs still exist.
         if now is None:
-            return {index: 0 for index in self._before}
-        return {index: used for index, used in now.items() if used > self._before.get(index, 0) + SPARE_MIB}
+            return {index: 0 for index in self._used_before}
+        return {index: used for index, used in now.items() if used > self._used_before.get(index, 0) + SPARE_MIB}
 
-    def await_gone(
-        self, pids: Sequence[int], seconds: float = LONGEST_SECONDS, sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> str:  # fmt: skip
+    def await_gone(self, pids: Sequence[int]) -> str:
         """Waits until the processes have ended and their GPU memory is free. Returns why the host cannot be used again, "" if it can."""
-        deadline = clock() + seconds
+        deadline = time.monotonic() + LONGEST_SECONDS
         while True:
-            left = [pid for pid in pids if self._running(pid)]
+            left = [pid for pid in pids if is_running(pid)]
             excess = {} if left else self._excess()
             if not left and not excess:
                 return ""
-            if clock() >= deadline:
-                return _held(left, excess, seconds)
-            sleep(POLL_SECONDS)
+            if time.monotonic() >= deadline:
+                return _held(left, excess)
+            time.sleep(POLL_SECONDS)
 
 
-def _held(pids: Sequence[int], excess: Memory, seconds: float) -> str:
+def _held(pids: Sequence[int], excess: Memory) -> str:
     if pids:
-        return "processes %s have not ended within %d s of SIGKILL" % (", ".join(map(str, pids[:5])), seconds)
+        return "processes %s have not ended within %d s of SIGKILL" % (", ".join(map(str, pids[:5])), LONGEST_SECONDS)
     held = ", ".join("GPU %d holds %d MiB" % item for item in sorted(excess.items()) if item[1]) or "nvidia-smi does not respond"
-    return "%s %d s after the ranks ended" % (held, seconds)
+    return "%s %d s after the ranks ended" % (held, LONGEST_SECONDS)

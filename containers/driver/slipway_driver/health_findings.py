@@ -11,10 +11,10 @@ import json
 import re
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from slipway_driver.gpus import Answer, Gpu, gpu_query, rows
 from slipway_driver.health import ECC_QUERY
 from slipway_driver.inventory import count_gpus
 from slipway_driver.tables import EFA_INSTANCES, GPU_INSTANCES
-from slipway_driver.tool import Answer, gpu_query, rows
 
 _CLOCKS = "index,{0}.hw_thermal_slowdown,{0}.hw_power_brake_slowdown"
 #: The quick commands by the names of their answers.
@@ -67,12 +67,15 @@ class Finding(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The expected properties of a host. `efa_needed`: the run does not continue without EFA."""
+    """The expected properties of a host. `efa_needed`: the run does not continue without EFA; `known_bad`: its GPUs that earlier jobs have
+    found broken; `suspect`: those that they may have found broken."""
 
     host: str
     instance_type: str
     efa_devices: int
     efa_needed: bool
+    known_bad: Sequence[Gpu] = ()
+    suspect: Sequence[Gpu] = ()
 
 
 def quick_findings(place: Place, replies: Mapping[str, Answer]) -> List[Finding]:

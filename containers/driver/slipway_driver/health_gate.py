@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple
 from slipway_driver import health_findings as health
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
-from slipway_driver.gpu_evidence import REMEMBERED, Gpu
+from slipway_driver.gpus import REMEMBERED, Answer, Gpu, answer_of
 from slipway_driver.health_measure import Measured, Setup, measure
 from slipway_driver.log import emit, log
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import HARDWARE
-from slipway_driver.tool import Answer, answer_of
 
 if TYPE_CHECKING:
     from slipway_driver.attempt import Attempt
@@ -31,11 +30,8 @@ DCGM = ("dcgmi", "diag", "-r", "1", "--json")
 #: DCGM's short diagnostic takes well under a minute.
 DIAGNOSIS_SECONDS = 180.0
 
-#: Runs a command for at most that many seconds.
-Ask = Callable[[Sequence[str], float], Answer]
 
-
-def quick_answers(query: Ask) -> Dict[str, Answer]:
+def quick_answers(query: Callable[[Sequence[str], float], Answer]) -> Dict[str, Answer]:
     """Runs the quick commands; returns their answers by name. Once nvidia-smi has not answered TRIES times, it is not asked again."""
     replies: Dict[str, Answer] = {}
     hung = False
@@ -55,7 +51,7 @@ class EarlyAnswers:
     """The answers of the quick commands, which are run at once: while the driver unpacks code and installs packages. The measurements of
     `full` come after these, because packages may replace the PyTorch that they import."""
 
-    def __init__(self, query: Ask = answer_of) -> None:
+    def __init__(self, query: Callable[[Sequence[str], float], Answer] = answer_of) -> None:
         self._replies: Dict[str, Answer] = {}
         self._thread = threading.Thread(target=lambda: self._replies.update(quick_answers(query)), name="health", daemon=True)
         self._thread.start()
@@ -66,33 +62,20 @@ class EarlyAnswers:
         return self._replies
 
 
-#: Measures a host; without facts and findings if the event is set.
-Measure = Callable[[threading.Event], Measured]
-
-
 class Tools(NamedTuple):
-    """What the check runs. `tuned`: the variables of the run that change how NCCL communicates within a host."""
+    """What the check runs. `ask`: a command for at most that many seconds; `measure`: without facts and findings if the event is set;
+    `tuned`: the variables of the run that change how NCCL communicates within a host."""
 
-    ask: Ask
-    measure: Measure
+    ask: Callable[[Sequence[str], float], Answer]
+    measure: Callable[[threading.Event], Measured]
     tuned: Sequence[str] = ()
 
 
 class HealthGate:
-    """The health check of one host. `known_bad`: its GPUs that earlier jobs have found broken; `suspect`: those that they may have found
-    broken; `early`: the answers of the quick commands, if they were run before."""
+    """The health check of one host. `early`: the answers of the quick commands, if they were run before."""
 
-    def __init__(
-        self,
-        mode: str,
-        place: health.Place,
-        tools: Tools,
-        known_bad: Sequence[Gpu] = (),
-        suspect: Sequence[Gpu] = (),
-        early: Optional[EarlyAnswers] = None,
-    ) -> None:
-        self._mode, self._place, self._tools, self._known_bad = mode, place, tools, known_bad
-        self._suspect, self._early = suspect, early
+    def __init__(self, mode: str, place: health.Place, tools: Tools, early: Optional[EarlyAnswers] = None) -> None:
+        self._mode, self._place, self._tools, self._early = mode, place, tools, early
         #: UUIDs of suspect GPUs that have passed the full check, with every measurement.
         self.cleared: List[str] = []
         self._done = mode == "off"
@@ -108,7 +91,7 @@ class HealthGate:
             return None
         self._done = True
         before = time.monotonic()
-        found = [health.Finding("remembered", "GPU %d (%s) %s" % (gpu.index, gpu.uuid, REMEMBERED), True) for gpu in self._known_bad]
+        found = [health.Finding("remembered", "GPU %d (%s) %s" % (gpu.index, gpu.uuid, REMEMBERED), True) for gpu in self._place.known_bad]
         replies = {} if found else self._early.wait() if self._early else quick_answers(self._tools.ask)
         found += [] if found else health.quick_findings(self._place, replies)
         measured = Measured({}, [], [])
@@ -124,7 +107,7 @@ class HealthGate:
         refusing = [finding.reason for finding in found if finding.refuses]
         if not refusing:
             # A measurement that was skipped, or a finding, clears no GPU.
-            self.cleared = [gpu.uuid for gpu in self._suspect] if measured.facts and not found else []
+            self.cleared = [gpu.uuid for gpu in self._place.suspect] if measured.facts and not found else []
             return None
         return Failure(TRY_AGAIN, HARDWARE, None, "%s: %s" % (BEFORE_TRAINING, "; ".join(refusing)), measured.lines)
 
@@ -139,7 +122,6 @@ def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
     """The health check of this host; `quick`: without a measurement, because the other hosts wait."""
     cluster, job = attempt.cluster, attempt.job
     efa_needed = job.efa == "required" and len(cluster.training_hosts) > 1
-    place = health.Place(cluster.current_host, cluster.instance_type, attempt.devices, efa_needed)
     gpus = int(attempt.hardware.get("gpus") or 0)
     own, known = [Gpu(*gpu) for gpu in attempt.hardware.get("gpuIds", [])], job.raw.get("knownGpus") or {}
     bad = [gpu for gpu in own if gpu.uuid in known.get("bad", ())]
@@ -149,9 +131,7 @@ def gate_of(attempt: Attempt, quick: bool) -> HealthGate:
     mode = "quick" if quick and mode == "full" else mode
     # A spare host is checked when it takes the place of another, perhaps days later.
     early = None if cluster.idle else attempt.early
-    return HealthGate(mode, place, tools_of(Setup(sys.executable, attempt.environ, attempt.folder, gpus)), bad, suspect, early)
-
-
-def tools_of(setup: Setup) -> Tools:
-    """The tools of this host. The measurement runs in subprocesses, so that the driver holds no GPU memory and does not import PyTorch."""
-    return Tools(answer_of, lambda stopped: measure(setup, stopped), health.tuning(setup.environ))
+    place = health.Place(cluster.current_host, cluster.instance_type, attempt.devices, efa_needed, bad, suspect)
+    # The measurement runs in subprocesses, so that the driver holds no GPU memory and does not import PyTorch.
+    setup = Setup(sys.executable, attempt.environ, attempt.folder, gpus)
+    return HealthGate(mode, place, Tools(answer_of, lambda stopped: measure(setup, stopped), health.tuning(setup.environ)), early)

@@ -1,8 +1,10 @@
 """Measurements of the health check: `python -m slipway_driver.health_rank`, one process per GPU of one host.
 
 Each rank times bf16 matrix multiplications on its GPU; then all ranks take part in an all-reduce. Every rank prints the stages that it
-reaches, and rank 0 prints one line of JSON. health_measure.py starts the ranks and reads their output. In the driver, PyTorch is imported
-only here and in probe_rank.py.
+reaches, and rank 0 prints one line of JSON. health_measure.py starts the ranks and reads their output.
+
+`python -m slipway_driver.health_rank SECONDS BYTES` is one rank of the all-reduce probe. It runs under the job's launcher and environment,
+so that it uses the same network as training. In the driver, PyTorch is imported only here.
 """
 
 from __future__ import annotations
@@ -17,10 +19,13 @@ from typing import Any, Callable, Tuple
 
 from slipway_driver.error_lines import HARDWARE
 from slipway_driver.expected_bandwidth import bus_bandwidth_gbps
+from slipway_driver.progress import progress_line
 
 #: Large enough to fill an H200. CPUs are used if PyTorch cannot use the GPUs.
 GPU_SIZE, CPU_SIZE = 8192, 256
 REDUCED_BYTES, CPU_REDUCED_BYTES = 1 << 30, 1 << 20
+#: Of the probe: gloo runs on the CPU, for which a smaller message is sufficient.
+CPU_PROBE_BYTES = 4 << 20
 WARM_UP, TIMES = 3, 20
 #: How long a GPU computes before it is measured, so that its clocks have risen.
 WARM_UP_SECONDS = 0.5
@@ -68,6 +73,14 @@ def _usable(torch: Any) -> Tuple[bool, str]:
     return True, ""
 
 
+def _device(torch: Any, on_gpu: bool) -> Any:
+    if not on_gpu:
+        return torch.device("cpu")
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    return device
+
+
 def _seconds_of(work: Callable[[], Any], wait: Callable[[], Any], warm_up_seconds: float) -> float:
     """Mean time of `work`. `wait` returns when the device has finished."""
     begin, done = time.monotonic(), 0
@@ -89,11 +102,9 @@ def main() -> None:
 
     _enter(MATMUL)
     on_gpu, why = _usable(torch)
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
-    if on_gpu:
-        torch.cuda.set_device(device)
-    else:
+    if not on_gpu:
         _enter(ON_CPU)
+    device = _device(torch, on_gpu)
     wait = torch.cuda.synchronize if on_gpu else lambda: None
     size = GPU_SIZE if on_gpu else CPU_SIZE
     left, right = (torch.randn(size, size, device=device).to(torch.bfloat16) for _ in range(2))
@@ -115,7 +126,40 @@ def main() -> None:
     dist.destroy_process_group()
 
 
+def probe(seconds: float, size_bytes: int) -> None:
+    """Runs one rank of the probe for `seconds`, with a tensor of `size_bytes` (less on CPUs); rank 0 prints a progress line."""
+    import torch
+    import torch.distributed as dist
+
+    on_gpu = torch.cuda.is_available()
+    device = _device(torch, on_gpu)
+    dist.init_process_group("nccl" if on_gpu else "gloo")
+    tensor = torch.zeros((size_bytes if on_gpu else CPU_PROBE_BYTES) // 4, dtype=torch.float32, device=device)
+
+    def timed(times: int) -> float:
+        dist.barrier()
+        begin = time.monotonic()
+        for _ in range(times):
+            dist.all_reduce(tensor)
+        if on_gpu:
+            torch.cuda.synchronize()
+        return (time.monotonic() - begin) / times
+
+    timed(WARM_UP)
+    # Every rank must run the same number of iterations, so the estimate of rank 0 is used.
+    estimate = torch.tensor([timed(WARM_UP)], dtype=torch.float64, device=device)
+    dist.broadcast(estimate, 0)
+    times = max(1, int(seconds / max(float(estimate), 1e-6)))
+    each, world, size = timed(times), dist.get_world_size(), tensor.numel() * 4
+    if dist.get_rank() == 0:
+        bandwidth = bus_bandwidth_gbps(size, each, world)
+        print(progress_line("probe", bytes=size, ranks=world, times=times, seconds=each, busBandwidthGBps=round(bandwidth, 3)), flush=True)
+    dist.destroy_process_group()
+
+
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        sys.exit(probe(float(sys.argv[1]), int(sys.argv[2])))
     try:
         main()
     except Exception as error:

@@ -13,7 +13,7 @@ from slipway_driver.efa_report import EFA_SECONDS
 from slipway_driver.error_lines import NOT_JOINED
 from slipway_driver.errors import Failure, after_hang, classify, first_real, oom_kills
 from slipway_driver.exit_codes import DONE, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
-from slipway_driver.gpu_use import GpuUse, every
+from slipway_driver.gpus import GpuUse, every
 from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.launchers import Launcher, read_launcher_end
 from slipway_driver.log import emit, log, redacted, secrets_of
@@ -89,7 +89,7 @@ class HostRun:
         attempt, host = self._attempt, self._attempt.cluster.current_host
         place = place_of(attempt.job.heartbeat_uri, attempt.job.attempt, host)
         round_number = attempt.environ.get("SLIPWAY_RESTART", "0")
-        keep_dumps(attempt.dumps, place and "%s/%s" % (place, round_number), attempt.paths.output_data / "dumps" / host / round_number, log)
+        keep_dumps(attempt.dumps, place and "%s/%s" % (place, round_number), attempt.paths.output_data / "dumps" / host / round_number)
 
     def stop(self) -> None:
         """Called on SIGTERM: forwards it to every rank, which then has time to save."""
@@ -112,7 +112,7 @@ class HostRun:
             line = progress_line(**event) if event else ""
         if kind != STATE and (line or not reader.issue):
             emit(line)
-        reader.report_format(log)
+        reader.report_format()
         self._monitor.efa.own.feed(line)
         if event is not None:
             self._monitor.add(line, event)
@@ -168,7 +168,7 @@ class HostRun:
 
     def _dump_ranks(self) -> None:
         if self._supervisor is not None:
-            dump_ranks(self._supervisor.running(), self._attempt.dumps, log)
+            dump_ranks(self._supervisor.running(), self._attempt.dumps)
 
     def _own_failure(self) -> Optional[Failure]:
         """The first real error of this host's ranks; None if no rank has recorded one."""

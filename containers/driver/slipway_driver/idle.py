@@ -11,16 +11,16 @@ import time
 from typing import Optional, Tuple, Union
 
 from slipway_driver.attempt import Attempt
+from slipway_driver.background import Mirror, mirror_of
 from slipway_driver.coordinator import Coordinator
 from slipway_driver.efa_report import EFA_SECONDS
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, HANG, TRY_AGAIN, class_of
-from slipway_driver.gpu_use import every
+from slipway_driver.gpus import every
 from slipway_driver.job_monitor import JobMonitor
 from slipway_driver.log import log
-from slipway_driver.member import Peers
-from slipway_driver.mirror import Mirror, mirror_of
-from slipway_driver.restart_policy import CUT_OFF, RELEASED, Decision, Report
+from slipway_driver.member import Member
+from slipway_driver.restart_policy import Decision, Report
 from slipway_driver.supervisor import GRACE_SECONDS
 
 POLL_SECONDS = 0.1
@@ -32,7 +32,7 @@ Heard = Union[Tuple[Decision, str], Failure]
 class IdleHost:
     """Waits for a message from the first host. Meanwhile a spare host keeps a copy of the newest checkpoint."""
 
-    def __init__(self, peers: Peers, mirror: Optional[Mirror]) -> None:
+    def __init__(self, peers: Member, mirror: Optional[Mirror]) -> None:
         self._peers, self._mirror = peers, mirror
         self._stopped = threading.Event()
 
@@ -44,11 +44,7 @@ class IdleHost:
         """The next decision, or the outcome of this host: success when the job is done, failure if the first host is lost."""
         while not self._stopped.wait(POLL_SECONDS):
             heard = self._peers.heard()
-            if heard == CUT_OFF:
-                return Failure(TRY_AGAIN, "peer-lost", None, "the connection to the first host's driver was lost", [])
-            if heard == RELEASED:
-                break
-            if isinstance(heard, tuple):
+            if heard is not None:
                 return heard
         return Failure(DONE, class_of(DONE), None, "", [])
 
@@ -58,7 +54,7 @@ class IdleHost:
             self._mirror.stop()
 
 
-def idle_host(attempt: Attempt, peers: Peers, set_aside: bool) -> IdleHost:
+def idle_host(attempt: Attempt, peers: Member, set_aside: bool) -> IdleHost:
     """`set_aside`: this host has trained before and does not train again."""
     if set_aside:
         log("this host was replaced by a spare host and waits for the end of the job")

@@ -17,9 +17,8 @@ import re
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from slipway_driver.gpu_evidence import QUERY
-from slipway_driver.gpu_evidence import parse_gpus as parse_identities
-from slipway_driver.tool import answer_of, gpu_query, rows
+from slipway_driver.gpus import QUERY, answer_of, gpu_query, rows
+from slipway_driver.gpus import parse_gpus as parse_identities
 
 MIN_DRIVER = {11: 450, 12: 525, 13: 580}
 COMPAT_FOLDER = Path("/usr/local/cuda/compat")

@@ -1,13 +1,19 @@
-"""Parses job.json of the `job` channel: the driver's input for one attempt (docs/reference/runtime.md)."""
+"""job.json of the `job` channel, the driver's input for one attempt (docs/reference/runtime.md), and the paths of the SageMaker container
+contract, for training and processing jobs.
+
+Sources of the paths: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html and
+https://docs.aws.amazon.com/sagemaker/latest/dg/build-your-own-processing-container.html (2026-11-20).
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.exit_codes import DriverError
 from slipway_driver.tables import PROGRESS_FORMATS
 
 LAUNCHERS = ("torchrun", "mpi", "ray", "script")
@@ -59,13 +65,12 @@ class Job:
     silence_minutes: float = _at("progress.silenceMinutes", float, 20)
     code_digest: Optional[str] = _at("digests.code")
     requirements: Optional[str] = _at("requirements")
-    requirements_digest: Optional[str] = _at("digests.requirements")
     max_runtime_seconds: Optional[int] = _at("maxRuntimeSeconds", int)
     heartbeat_uri: Optional[str] = _at("heartbeatUri")
     hand_over_uri: Optional[str] = _at("handOverUri")
     compile_cache_uri: Optional[str] = _at("compileCacheUri")
     restarts_in_place: int = _at("restartsInPlace", int, 0)
-    restart_secret: str = _at("restartSecret", default="")
+    restart_secret: str = _at("restartSecret", required=True)
     spare_instances: int = _at("spareInstances", int, 0)
     health_check: str = _at("healthCheck", default="off", allowed=("off", "quick", "full"))
     raw: Mapping[str, Any] = field(default_factory=dict)
@@ -112,16 +117,57 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
     if job.builtin_module is not None and job.requirements:
         issues.append("job.json requirements: must not be given with entryPoint %s, which has no code archive" % job.entry_point)
     if issues:
-        raise DriverError(ENVIRONMENT, "; ".join(issues))
+        raise DriverError("; ".join(issues))
     return job
+
+
+def read_object(path: Path) -> Dict[str, Any]:
+    """Reads a JSON file that the service or the control plane wrote. Raises DriverError (77) if it is missing or invalid."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise DriverError("%s: must be a JSON object (%s)" % (path, error))
 
 
 def read_job(path: Path) -> Job:
     """Reads the job from a file. Raises DriverError (77) if the file is missing or invalid."""
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DriverError(ENVIRONMENT, "%s: must be the job file that the control plane wrote (%s)" % (path, error))
-    if not isinstance(raw, dict):
-        raise DriverError(ENVIRONMENT, "%s: must contain one JSON object" % path)
-    return parse_job(raw)
+    return parse_job(read_object(path))
+
+
+DEFAULT_BASE = "/opt/ml"
+
+
+class Paths:
+    """Folders of one instance. `base` is /opt/ml on SageMaker and one folder per instance in the sandbox."""
+
+    def __init__(self, base: Path, processing: bool) -> None:
+        self.base, self.processing = base, processing
+        #: The service's config files, such as resourceconfig.json.
+        self.config = base / ("config" if processing else "input/config")
+        #: Parent folder of the channels.
+        self.data = base / ("processing/input" if processing else "input/data")
+        #: The files that the service reads when the job ends, and that it uploads as the job's output and as the model.
+        self.output, self.model = base / "output", base / "model"
+        self.output_data = base / ("processing/output" if processing else "output/data")
+        #: File whose text becomes FailureReason of a training job, or ExitMessage of a processing job.
+        self.failure = self.output / ("message" if processing else "failure")
+        #: The user's code, unpacked.
+        self.code = base / "code"
+        #: File that exists once a hand-over of the attempt was requested.
+        self.hand_over = base / "slipway-hand-over"
+
+    def channel(self, name: str) -> Path:
+        """Folder of one channel."""
+        return self.data / name
+
+    def localised(self, uri: str) -> str:
+        """`uri` with a leading /opt/ml replaced by the base folder of this instance."""
+        if uri == DEFAULT_BASE or uri.startswith(DEFAULT_BASE + "/"):
+            return str(self.base) + uri[len(DEFAULT_BASE) :]
+        return uri
+
+
+def paths_of(environ: Optional[Mapping[str, str]] = None) -> Paths:
+    """The paths of this container, from SAGEMAKER_BASE_DIR (default /opt/ml) and the type of its config files."""
+    base = Path((os.environ if environ is None else environ).get("SAGEMAKER_BASE_DIR") or DEFAULT_BASE)
+    return Paths(base=base, processing=(base / "config" / "processingjobconfig.json").exists())

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from typing import Any, Callable, Dict, Optional, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
 from slipway_driver.coordinator import Coordinator
+from slipway_driver.errors import Failure
+from slipway_driver.exit_codes import DONE, TRY_AGAIN, class_of
+from slipway_driver.log import log
 from slipway_driver.peer_channel import (
     CONNECT_SECONDS,
     LATE_SECONDS,
@@ -18,155 +21,132 @@ from slipway_driver.peer_channel import (
     PeerLost,
     connect_patiently,
 )
-from slipway_driver.restart_policy import CUT_OFF, RELEASED, Decision, Report, decided, stopped
+from slipway_driver.restart_policy import STOPPED, Decision, Report, decided
+
+CUT_OFF = "the connection to the first host's driver was lost"
 
 
 class Member:
     """Runs on every host except the first, with one channel to the first host."""
 
     def __init__(
-        self, host: str, address: str, port: int, bind_to: Optional[str], secret: str, log: Callable[[str], None],
+        self, host: str, address: str, port: int, bind_to: Optional[str], secret: str,
         report_seconds: float = REPORT_SECONDS, is_again: bool = False, gpus: Sequence[Sequence[Any]] = (),
     ) -> None:  # fmt: skip
         """`is_again`: a signal has ended the driver of this host before; `gpus`: the GPUs of this host."""
-        #: What is sent after every connection, also to a first host whose driver was started again: the GPUs of this host, and those that
-        #: have passed the full health check.
-        self._introduction: Dict[str, Any] = {"identity": list(gpus), "cleared": []}
-        self._host, self._log, self._patience = host, log, report_seconds
+        #: What is sent after every connection, also to a first host whose driver was started again: the GPUs of this host, those that have
+        #: passed the full health check, and the EFA report.
+        self._introduction: Dict[str, Any] = {"identity": list(gpus), "cleared": [], "efa": None}
+        self._host, self._patience = host, report_seconds
         self._channel: Optional[PeerChannel] = None
-        self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
+        self._inbox: "queue.Queue[Tuple[str, Any]]" = queue.Queue()
         self._end: Optional[str] = None
-        #: The EFA report that could not be sent yet.
-        self._unprinted: Optional[Dict[str, Any]] = None
         #: Whether the first host's driver has ended.
         self.another_ended = False
-        self._connected, self._refused = threading.Event(), threading.Event()
+        self._connected = threading.Event()
         self._stopping, self._closed = False, False
         arguments = (address, port, bind_to, secret, is_again)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
 
     def _listen(self, address: str, port: int, bind_to: Optional[str], secret: str, is_again: bool) -> None:
-        returns = min(RETURN_SECONDS, self._patience)
-        try:
-            self._channel = connect_patiently(address, port, self._host, secret, bind_to, returns if is_again else CONNECT_SECONDS)
-            self._introduce(is_again)
-        except PeerLost as error:
-            self._log("the first host's driver: %s; there will be no restart in place" % error)
-            self._refused.set()
-            return
-        self._connected.set()
+        """Receives until the connection is lost for good. A driver of the first host that a signal has ended is started again."""
+        seconds = min(RETURN_SECONDS, self._patience) if is_again else CONNECT_SECONDS
         while True:
             try:
-                self._inbox.put(self._channel.receive())
+                self._channel = channel = connect_patiently(address, port, self._host, secret, bind_to, seconds)
+            except PeerLost as error:
+                if self._channel is None:
+                    log("the first host's driver: %s; there will be no restart in place" % error)
+                break
+            self._introduce(channel, is_again)
+            self.another_ended, is_again, seconds = False, False, min(RETURN_SECONDS, self._patience)
+            self._inbox.put(("back", None))
+            self._connected.set()
+            try:
+                while True:
+                    self._inbox.put(channel.receive())
             except (PeerLost, ValueError) as error:
                 if self._closed:
                     break
                 self.another_ended = isinstance(error, PeerEnded)
                 if not isinstance(error, PeerEnded) or error.for_good:
                     break
-                try:
-                    self._channel = connect_patiently(address, port, self._host, secret, bind_to, returns)
-                except PeerLost:
-                    break
-                self._introduce(False)
-                self.another_ended = False
-                self._inbox.put({"type": "back"})
-        self._inbox.put(None)
+        self._inbox.put(("lost", None))
 
-    def _introduce(self, is_again: bool) -> None:
+    def _introduce(self, channel: PeerChannel, is_again: bool) -> None:
         with contextlib.suppress(PeerLost):
-            if self._channel and is_again:
-                self._channel.send({"type": "again"})
+            if is_again:
+                channel.send("again")
             for kind, content in self._introduction.items():
-                if self._channel and content:
-                    self._channel.send({"type": kind, "content": content})
+                if content:
+                    channel.send(kind, content)
+
+    def _next(self, seconds: float = 0.0) -> Tuple[str, Any]:
+        """The kind and content of the next message; "" if there is none within `seconds`."""
+        with contextlib.suppress(queue.Empty):
+            return self._inbox.get(timeout=seconds)
+        return "", None
 
     def end_requested(self) -> Optional[str]:
         """Returns the failure class because of which this host must end its ranks; None if there is no request."""
-        try:
-            message = self._inbox.get_nowait()
-        except queue.Empty:
-            return self._end
-        if message is None:
-            self._inbox.put(None)
-        elif message.get("type") == "end":
-            self._end = str(message.get("kind"))
-        elif message.get("type") != "back":
-            self._inbox.put(message)
+        kind, content = self._next()
+        if kind == "end":
+            self._end = str(content)
+        elif kind not in ("", "back"):
+            self._inbox.put((kind, content))
         return self._end
 
     def share(self, kind: str, content: Any) -> bool:
-        """Sends a report of this host to the first host; False if there is no connection yet. An EFA report is then sent in `settle`, and
-        what introduces this host with the connection."""
-        message = {"type": kind, "content": content}
+        """Sends a report of this host to the first host; False if there is no connection yet, with which what introduces this host is
+        sent."""
         if kind in self._introduction:
             self._introduction[kind] = content
-        sent = bool(content) and self._send(message)
-        if kind == "efa":
-            self._unprinted = None if sent else message
-        return sent
+        return bool(content) and self._send(kind, content)
 
     def stop(self) -> None:
         """Called on SIGTERM: the job is ending, so no decision is waited for."""
         self._stopping = True
         self._connected.set()
-        self._inbox.put(None)
+        self._inbox.put(("lost", None))
 
     def finish(self, own: Report) -> None:
         """Tells the first host that this host has finished, so that its disconnect does not count as a loss."""
-        self._send(own.as_message())
+        self._send("ended", own)
 
-    def _send(self, message: Dict[str, Any]) -> bool:
+    def _send(self, kind: str, content: Any) -> bool:
         if self._channel is None:
             return False
         try:
-            self._channel.send(message)
+            self._channel.send(kind, content)
         except PeerLost:
-            self._log("the connection to the first host's driver was lost")
+            log(CUT_OFF)
         return True
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Sends the report and waits for the decision of the first host."""
         self._end = None
-        lost = Decision(False, own, "the connection to the first host's driver was lost")
         # The ranks may have ended before this driver could connect.
-        if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
-            return (stopped(own) if self._stopping else lost), ""
-        channel = self._report(self._channel, own)
-        while True:
-            try:
-                message = self._inbox.get(timeout=2 * self._patience + LATE_SECONDS)
-            except queue.Empty:
-                return lost, ""
-            if message is None:
-                return (stopped(own) if self._stopping else lost), ""
-            if message.get("type") == "decision":
-                return decided(message)
-            if message.get("type") == "back" and self._channel is not channel:
-                channel = self._report(self._channel, own)
+        if self._connected.wait(min(LATE_SECONDS, self._patience)) and self._channel is not None:
+            self._introduction["efa"] = None  # A start that follows has networks of its own.
+            kind, reported_to = "back", None
+            while kind not in ("", "lost"):
+                if kind == "back" and self._channel is not reported_to:
+                    reported_to = self._channel
+                    with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
+                        reported_to.send("ended", own)
+                kind, content = self._next(2 * self._patience + LATE_SECONDS)
+                if kind == "decision":
+                    return decided(content)
+        return Decision(False, own, STOPPED if self._stopping else CUT_OFF), ""
 
-    def _report(self, channel: PeerChannel, own: Report) -> PeerChannel:
-        """Sends the report of this host, and returns its channel."""
-        with contextlib.suppress(PeerLost):  # The thread that reads from the channel reports the loss.
-            if self._unprinted is not None:
-                channel.send(self._unprinted)
-                self._unprinted = None
-            channel.send(own.as_message())
-        return channel
-
-    def heard(self) -> "tuple[Decision, str] | str | None":
-        """For an idle host: the next decision, RELEASED or CUT_OFF at the end of the wait, or None if there is no message."""
-        if self._refused.is_set():
-            return CUT_OFF
-        try:
-            message = self._inbox.get_nowait()
-        except queue.Empty:
-            return None
-        if message is None:
-            return CUT_OFF
-        if message.get("type") == "decision":
-            return decided(message)
-        return RELEASED if message.get("type") == "release" else None
+    def heard(self) -> "tuple[Decision, str] | Failure | None":
+        """For an idle host: the next decision, its outcome at the end of the wait, or None if there is no message."""
+        kind, content = self._next()
+        if kind == "lost":
+            return Failure(TRY_AGAIN, "peer-lost", None, CUT_OFF, [])
+        if kind == "decision":
+            return decided(content)
+        return Failure(DONE, class_of(DONE), None, "", []) if kind == "release" else None
 
     def announce(self, kind: str) -> None:
         """Does nothing: only the first host detects hangs."""

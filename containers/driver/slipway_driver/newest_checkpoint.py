@@ -1,17 +1,23 @@
-"""Finds the newest complete checkpoint, for a restart in place. The trainer verifies it before loading."""
+"""Finds the newest complete checkpoint, for a restart in place, and the argument with which a trainer goes on from one, for programs that
+take it and that were not given one. The trainer verifies a checkpoint before loading.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence
 
+from slipway_driver.log import log
 from slipway_driver.tables import NAMES_NEWEST, STEP_IN_PATH, TRAINER_CHECKPOINTS
 from slipway_s3 import S3Client, join_uri, parse_uri
 
 if TYPE_CHECKING:
     from slipway_driver.attempt import Attempt
+
 
 #: Marker of the built-in trainer, below the folder of checkpoints.
 COMMITTED = "step-*/COMMITTED.json"
@@ -62,7 +68,7 @@ def _beside(found: str, text: bytes, names: Iterable[str]) -> str:
     return next((each for each in names if each.startswith(folder)), "") and folder if is_name else ""
 
 
-def noticing(attempt: Attempt, facts: Facts, log: Callable[[str], None]) -> Facts:
+def noticing(attempt: Attempt, facts: Facts) -> Facts:
     """`facts`, which looks for checkpoints below the folder in which they are expected whenever it is called, until there are any, and logs
     once where the first one is: such a run would be taken for one that saves nothing.
 
@@ -90,3 +96,75 @@ def noticing(attempt: Attempt, facts: Facts, log: Callable[[str], None]) -> Fact
         return facts()
 
     return noticed
+
+
+MAX_BYTES = 1024 * 1024
+_MODULE = re.compile(r"""(?:\s-m |run_module\(["'])([A-Za-z_][\w.]*)""")
+
+
+def resume_words(trainer: str, entry_point: str, arguments: Sequence[str], folder: Path, checkpoint: str) -> List[str]:
+    """The words to add to a command. Logs them, or why there are none although the trainer has such an argument.
+
+    :param trainer: `progress.format` of the run file
+    :param checkpoint: SLIPWAY_RESUME_FROM; trainers read folders, not S3
+    """
+    facts = TRAINER_CHECKPOINTS.get(trainer)
+    if facts is None or not facts.argument or not checkpoint or checkpoint.startswith("s3://"):
+        return []
+    names = [word.partition("=")[0] for word in facts.argument if not word.startswith("{")]
+    if {_spelled(name) for name in names} & {_spelled(given.partition("=")[0]) for given in arguments}:
+        return []
+    if not re.search(facts.taken_by, _text_of(entry_point, folder)):
+        log(
+            "resume from %s: %s shows no sign that it takes %s, so it must read SLIPWAY_RESUME_FROM itself"
+            % (checkpoint, entry_point, " ".join(names))
+        )
+        return []
+    last = facts.marker.rpartition("/")[2]
+    marker = newest_marker((path.name for path in Path(checkpoint).glob(last)), last)
+    if marker is None:
+        log("resume from %s: it has no %s on this host, so no argument names it" % (checkpoint, last))
+        return []
+    places = {"checkpoint": checkpoint, "parent": os.path.dirname(checkpoint), "marker": os.path.join(checkpoint, marker)}
+    words = [word.format(**places) for word in facts.argument]
+    log("resume from %s: with %s" % (checkpoint, " ".join(words)))
+    return words
+
+
+def _spelled(name: str) -> str:
+    """Programs take both spellings of an option."""
+    return name.replace("_", "-")
+
+
+def _text_of(entry_point: str, folder: Path) -> str:
+    """The text of the program, with the modules that it starts. A shell script counts if it passes its arguments on, with its scripts."""
+    if not entry_point.endswith((".py", ".sh")):
+        return entry_point + "\n" + _read(_module_file(entry_point, folder))
+    text = _read(folder / entry_point)
+    modules = [_module_file(name, folder) for name in _MODULE.findall(text)]
+    if entry_point.endswith(".py"):
+        return "\n".join([text, *map(_read, modules)])
+    if not re.search(r"\$[@*]|\$\{[@*]", text):
+        return ""
+    scripts = [folder / name for name in re.findall(r"[\w./-]+\.py\b", text)]
+    return "\n".join([text.replace("\\\n", " "), *map(_read, [*scripts, *modules])])
+
+
+def _module_file(module: str, folder: Path) -> Path:
+    own = folder.joinpath(*module.split("."))
+    for path in (own.with_suffix(".py"), own / "__main__.py"):
+        if path.is_file():
+            return path
+    # Only the outermost package is looked for: finding an inner one would import the outer ones.
+    outer, *inner = module.split(".")
+    found = importlib.util.find_spec(outer)
+    places = list(found.submodule_search_locations or []) if found else []
+    return Path(places[0]).joinpath(*inner).with_suffix(".py") if places and inner else Path(os.devnull)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as opened:
+            return opened.read(MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""

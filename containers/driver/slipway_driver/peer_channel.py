@@ -14,7 +14,9 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import IO, Any, Callable, Dict, Mapping, Optional
+from typing import IO, Any, Callable, Mapping, Optional, Tuple
+
+from slipway_driver.log import log
 
 LONGEST_LINE = 1 << 16
 HANDSHAKE_SECONDS = 10.0
@@ -67,9 +69,9 @@ class PeerChannel:
         self._sent = self._received = 0
         self._sending = threading.Lock()
 
-    def send(self, message: Dict[str, Any]) -> None:
+    def send(self, kind: str, content: Any = None) -> None:
         """Sends a message with its HMAC. Raises PeerLost if the connection is lost."""
-        text = json.dumps(message, separators=(",", ":"))
+        text = json.dumps([kind, content], separators=(",", ":"))
         with self._sending:
             code = _code(self._key, self._side, str(self._sent), text)
             self._sent += 1
@@ -78,8 +80,9 @@ class PeerChannel:
             except OSError as error:
                 raise PeerLost(str(error))
 
-    def receive(self) -> Dict[str, Any]:
-        """Waits for the next message. Raises PeerEnded if the other driver has ended, PeerLost for a lost connection or a wrong HMAC."""
+    def receive(self) -> Tuple[str, Any]:
+        """Waits for the kind and content of the next message. Raises PeerEnded if the other driver has ended, PeerLost for a lost
+        connection or a wrong HMAC."""
         try:
             line = _read_line(self._lines)
         except ConnectionResetError as error:
@@ -91,15 +94,15 @@ class PeerChannel:
         if not hmac.compare_digest(code, _code(self._key, other, str(self._received), text)):
             raise PeerLost("a message was not signed with the job's secret")
         self._received += 1
-        message = dict(json.loads(text))
-        if message.get("type") == "leave":
+        kind, content = json.loads(text)
+        if kind == "leave":
             raise PeerEnded("the other driver has ended", for_good=True)
-        return message
+        return kind, content
 
     def close(self) -> None:
         """Ends the connection for good; the other side's `receive` then raises PeerEnded."""
         with suppress(PeerLost):
-            self.send({"type": "leave"})
+            self.send("leave")
         self.cut()
 
     def cut(self) -> None:
@@ -141,7 +144,7 @@ def accept(connection: socket.socket, secret: str) -> PeerChannel:
     return PeerChannel(connection, lines, key, "server", name)
 
 
-def serve(listening: socket.socket, secret: str, use: Callable[[PeerChannel], None], log: Callable[[str], None]) -> None:
+def serve(listening: socket.socket, secret: str, use: Callable[[PeerChannel], None]) -> None:
     """Accepts clients that know the secret, until the socket is closed. `use` gets the channel of each in a thread of its own."""
 
     def shake_hands(connection: socket.socket) -> None:

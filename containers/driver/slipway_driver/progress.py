@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from slipway_driver.log import log
 from slipway_driver.output_lines import PREFIX, without_label
 from slipway_driver.progress_formats import FormatReader
 
@@ -98,7 +99,7 @@ class ProgressReader:
         """The format that the output was found to have; "" if none."""
         return self._format.found if self._format else ""
 
-    def report_format(self, log: Callable[[str], None]) -> None:
+    def report_format(self) -> None:
         """Tells once which format was found."""
         if self.format != self._reported:
             self._reported = self.format

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from slipway_driver.exit_codes import HANG, TRY_AGAIN, class_of
 from slipway_driver.tables import STORAGE_DENIED
@@ -19,8 +19,8 @@ FOLLOWING_KINDS = ("peer-lost",)
 NAMELESS_KINDS = (*FOLLOWING_KINDS, class_of(HANG))
 #: A signal has ended the driver of the host, which was started again.
 DRIVER_LOST = "driver-lost"
-#: The end of an idle host's wait: the job is done, or the connection to the first host was lost.
-RELEASED, CUT_OFF = "released", "cut-off"
+#: Why nothing starts again after SIGTERM.
+STOPPED = "the job is being stopped"
 #: The host itself is broken; the ranks must not start on it again.
 HARDWARE = "hardware"
 #: Seconds in which the number of restarts is limited.
@@ -36,15 +36,6 @@ class Report(NamedTuple):
     reason: str
     step: Optional[int]
 
-    def as_message(self) -> Dict[str, Any]:
-        """The report as a message to the first host."""
-        return dict(self._asdict(), type="ended")
-
-
-def report_from(message: Mapping[str, Any]) -> Report:
-    """Parses a message into a report. Raises KeyError for an incomplete message."""
-    return Report(*(message[name] for name in Report._fields))
-
 
 class Decision(NamedTuple):
     """Whether to `restart` on `hosts` (in rank order) or to exit; `cause` is the failure that explains the others."""
@@ -56,20 +47,11 @@ class Decision(NamedTuple):
     #: The number of the start that follows.
     number: int = 0
 
-    def as_message(self, resume_from: str) -> Dict[str, Any]:
-        """The decision as a message to the other hosts, with the checkpoint from which the ranks go on."""
-        return dict(self._asdict(), cause=self.cause.as_message(), type="decision", resumeFrom=resume_from)
 
-
-def decided(message: Mapping[str, Any]) -> Tuple[Decision, str]:
-    """Parses a message into a decision and a checkpoint."""
-    decision = Decision(*(message[name] for name in Decision._fields))
-    return decision._replace(cause=report_from(message["cause"]), hosts=tuple(message["hosts"])), message["resumeFrom"]
-
-
-def stopped(cause: Report) -> Decision:
-    """The decision after SIGTERM."""
-    return Decision(False, cause, "the job is being stopped")
+def decided(content: Sequence[Any]) -> Tuple[Decision, str]:
+    """A decision and a checkpoint, from their JSON."""
+    decision, resume_from = Decision(*content[0]), content[1]
+    return decision._replace(cause=Report(*decision.cause), hosts=tuple(decision.hosts)), resume_from
 
 
 class Start(NamedTuple):
@@ -115,25 +97,10 @@ def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: i
     return ""
 
 
-def replaced(hosts: Sequence[str], broken: Sequence[str], spares: Sequence[str]) -> Tuple[Tuple[str, ...], str]:
-    """Returns `hosts` with each broken host replaced by a spare, and the reason if that is not possible ("" if it is).
-
-    The driver of the first host coordinates the others also when a spare has replaced it, as long as its container runs.
-    """
-    if len(broken) > len(spares):
-        return (), "%s: no spare host is left" % ", ".join(broken[:5])
-    place = dict(zip(broken, spares))
-    return tuple(place.get(host, host) for host in hosts), ""
-
-
 def decide(
-    reports: Sequence[Report],
-    missing: Sequence[str],
-    restarts_left: int,
-    starts: Sequence[Start],
-    hosts: Sequence[str],
-    spares: Sequence[str] = (),
-) -> Decision:
+    reports: Sequence[Report], missing: Sequence[str], restarts_left: int, starts: Sequence[Start], hosts: Sequence[str],
+    spares: Sequence[str],
+) -> Decision:  # fmt: skip
     """Decides after a start has ended.
 
     `reports`: in order of arrival; `missing`: hosts without a report; `starts`: previous starts; `hosts`: current training hosts in rank
@@ -151,25 +118,28 @@ def decide(
         if not suspect:
             return Decision(False, cause, "no progress beyond step %s of the previous start" % before)
         broken = [cause.host]
-    then, why = replaced(hosts, broken, spares)
-    return Decision(not why, cause, why, then, len(starts) + 1)
+    if len(broken) > len(spares):
+        return Decision(False, cause, "%s: no spare host is left" % ", ".join(broken[:5]))
+    # The driver of the first host coordinates the others also when a spare has replaced it, as long as its container runs.
+    place = dict(zip(broken, spares))
+    return Decision(True, cause, "", tuple(place.get(host, host) for host in hosts), len(starts) + 1)
 
 
 class RestartBudget:
     """Allows `most` restarts within any hour, without a limit for the attempt: on 512 hosts, a failure that a restart fixes happens every
     few hours. Repeated failures are stopped by the rule that every start must reach a later step."""
 
-    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most, self._clock = most, clock
+    def __init__(self, most: int) -> None:
+        self._most = most
         #: When the restarts of the last hour were, by the clock.
         self.taken: List[float] = []
 
     def left(self) -> int:
         """Number of restarts that are allowed now."""
-        since = self._clock() - WINDOW_SECONDS
+        since = time.monotonic() - WINDOW_SECONDS
         self.taken = [at for at in self.taken if at > since]
         return self._most - len(self.taken)
 
     def take(self) -> None:
         """Records a restart at the current time."""
-        self.taken.append(self._clock())
+        self.taken.append(time.monotonic())

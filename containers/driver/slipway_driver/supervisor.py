@@ -32,7 +32,7 @@ class Supervisor:
         #: Files of the state folder that the ranks could not write.
         self._unwritten: Dict[str, Any] = {}
         self._complained = False
-        self._stopping = threading.Event()
+        #: When what is left is killed after SIGTERM; None before SIGTERM.
         self._stop_at: Optional[float] = None
         #: How long the ranks had to end after SIGTERM, if that was not long enough.
         self.killed_after: Optional[float] = None
@@ -42,7 +42,7 @@ class Supervisor:
     @property
     def stopping(self) -> bool:
         """Whether the processes were told to stop."""
-        return self._stopping.is_set()
+        return self._stop_at is not None
 
     @property
     def ended(self) -> bool:
@@ -89,7 +89,7 @@ class Supervisor:
 
     def stop(self) -> None:
         """Sends SIGTERM to the session of every local rank, and SIGKILL after GRACE_SECONDS to what is left. Does not wait."""
-        if self._stopping.is_set():
+        if self.stopping:
             return
         try:
             (self._state / STOPPING).touch()
@@ -99,7 +99,6 @@ class Supervisor:
         except OSError as error:
             log("the launcher may end ranks that still save: %s" % error)
         self._stop_at = time.monotonic() + GRACE_SECONDS
-        self._stopping.set()
         for pid in self.running():
             stop_session(pid)
         if not self.pids():

@@ -14,9 +14,8 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
-from slipway_s3.credentials import CredentialSource
 from slipway_s3.endpoint import endpoint_of, region_of
-from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, signed_headers
+from slipway_s3.sigv4 import EMPTY_SHA256, CredentialSource, canonical_path, canonical_query, signed_headers
 
 if TYPE_CHECKING:
     import http.client

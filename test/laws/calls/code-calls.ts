@@ -89,11 +89,11 @@ export function containerCalls(): string[] {
   const methods = [...read('slipway_s3/client.py').matchAll(/^ {4}def ([a-z]\w*)\(/gm)].map(
     ([, name]) => `slipway_s3:${name}`,
   );
-  const paths = [...read('slipway_driver/requirements.py').matchAll(/_call\("\w+", "([^"]+)"/g)].map(
+  const paths = [...read('slipway_driver/code.py').matchAll(/call_aws\([^)]*path="([^"]+)"/g)].map(
     ([, p]) => `codeartifact:${p}`,
   );
-  const operations = [...read('slipway_driver/run_secrets.py').matchAll(/_Service\("(\w+)", "\w+\.(\w+)"/g)].map(
-    ([, name, operation]) => `${name}:${operation}`,
+  const operations = [...read('slipway_driver/aws_call.py').matchAll(/call\("(\w+)\.(Get\w+)"/g)].map(
+    ([, name, operation]) => `${name === 'AmazonSSM' ? 'ssm' : name}:${operation}`,
   );
   return [...methods, ...paths, ...operations].sort();
 }

@@ -4,7 +4,7 @@ import type { SimJob } from './job';
 export const UPLOAD_MS = 60_000;
 /** How long a trainer needs for a requested checkpoint. */
 export const SAVE_MS = 60_000;
-/** Interval at which the driver polls for requests (containers/driver/slipway_driver/hand_over.py). */
+/** Interval at which the driver polls for requests (containers/driver/slipway_driver/background.py). */
 export const HEALTH_CHECK_MS = 30_000;
 
 /** As in containers/driver/slipway_driver/process_environment.py: the trainer exits this long before its limit. */

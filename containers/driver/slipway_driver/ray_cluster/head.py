@@ -1,10 +1,14 @@
-"""The first host of a Ray start: Ray's head node, the entry point, and a channel to every other host."""
+"""The first host of a Ray start: Ray's head node, the entry point, and a channel to every other host. The first host adds host names to the
+output of Ray's workers; other hosts print only the lines that the EFA verdict needs.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import queue
+import re
 import signal
 import socket
 import subprocess
@@ -12,16 +16,17 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import IO, Any, Dict, List, Mapping, Optional, Sequence
 
+from slipway_driver.efa_verdict import is_about_network
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN, class_of, shell_code
 from slipway_driver.launchers import rank_command, write_launcher_end
 from slipway_driver.log import log
+from slipway_driver.output_lines import LINE, PREFIX, passed_on
 from slipway_driver.peer_channel import PeerChannel, PeerLost, serve
 from slipway_driver.rank import die_with_parent
-from slipway_driver.ray_cluster.node import JOIN_SECONDS, RayNode, RaySettings
-from slipway_driver.ray_cluster.output import pump
+from slipway_driver.ray_cluster.launch import HOST_MODULE, JOIN_SECONDS, RayNode, RaySettings
 from slipway_driver.restart_policy import HARDWARE
 
 POLL_SECONDS = 0.1
@@ -36,12 +41,12 @@ class Workers:
         self._expected = set(settings.hosts[1:])
         self._channels: Dict[str, PeerChannel] = {}
         self._lock = threading.Lock()
-        self._last: Optional[Dict[str, Any]] = None
+        self._last: Sequence[Any] = ()
         #: Lost hosts, in the order of detection.
         self.lost: "queue.Queue[Failure]" = queue.Queue()
         if self._expected:
             self._socket = socket.create_server((settings.bind_to, settings.control_port), backlog=len(self._expected))
-            serve(self._socket, settings.secret, self._use, log)
+            serve(self._socket, settings.secret, self._use)
 
     def _use(self, channel: PeerChannel) -> None:
         """Waits until the host reports the end of its part, or until its connection is lost."""
@@ -52,26 +57,26 @@ class Workers:
             with self._lock:
                 self._channels[channel.name] = channel
                 if self._last:
-                    channel.send(self._last)
-            end = Failure(TRY_AGAIN, "peer-lost", None, str(channel.receive()["ended"]), [], channel.name)
-        except (PeerLost, ValueError, KeyError) as error:
+                    channel.send(*self._last)
+            end = Failure(TRY_AGAIN, "peer-lost", None, str(channel.receive()[1]), [], channel.name)
+        except (PeerLost, ValueError) as error:
             end = Failure(TRY_AGAIN, HARDWARE, None, "%s was lost: %s" % (channel.name, error), [], channel.name)
         self.lost.put(end)
 
-    def send(self, **message: Any) -> None:
+    def send(self, kind: str, content: Any = None) -> None:
         """Sends a message to every other host, also to those that connect later."""
         with self._lock:
-            self._last = message
+            self._last = (kind, content)
             for channel in self._channels.values():
                 with contextlib.suppress(PeerLost):  # The listening thread detects the loss as well.
-                    channel.send(message)
+                    channel.send(kind, content)
 
 
 class JoinedHosts:
-    """Reads the output of slipway_driver.ray_cluster.nodes."""
+    """Reads which hosts have joined from another process, because of what Ray does to one that imports it."""
 
     def __init__(self, hosts: Sequence[str], environ: Mapping[str, str]) -> None:
-        words = [sys.executable, "-B", "-u", "-m", "slipway_driver.ray_cluster.nodes", *hosts]
+        words = [sys.executable, "-B", "-u", "-m", HOST_MODULE, "joined", *hosts]
         self._process = subprocess.Popen(words, env=dict(environ), stdout=subprocess.PIPE, preexec_fn=die_with_parent)
         #: Host to address.
         self.addresses: Dict[str, str] = {}
@@ -113,7 +118,7 @@ class Head:
             hosts = self._await_hosts()
             code = TRY_AGAIN if hosts is None else self._run_script(hosts)
         finally:
-            self._workers.send(end=code)
+            self._workers.send("end", code)
             self._node.stop()
         return code
 
@@ -131,7 +136,7 @@ class Head:
             while not set(names) <= set(joined.addresses):
                 if joined.addresses and not is_up:
                     is_up, began = True, time.monotonic()
-                    self._workers.send(join=True)
+                    self._workers.send("join")
                 if self._is_lost() or self._is_late(joined, began, is_up):
                     return None
                 time.sleep(POLL_SECONDS)
@@ -184,3 +189,86 @@ class Head:
         while code != 0 and not self._is_lost() and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
         return code
+
+
+#: Ray's label of a worker's line: `(name pid=12, ip=10.0.0.7) text`, without `ip` for workers on the same host (print_worker_logs of
+#: ray/_private/worker.py, ray 2.60.0), possibly with color codes.
+_LABEL = re.compile(r"^(?:\x1b\[\d+m)?\((?P<who>[^()]*?pid=\d+)(?:, ip=(?P<ip>[^()\s]+))?\)(?:\x1b\[0m)? (?P<text>.*)$")
+
+
+def with_host(line: str, own_host: str, hosts: Mapping[str, str]) -> str:
+    """Prefixes a worker's line with its host name. The label of a progress line is removed because readers expect progress lines at the
+    start of a line.
+
+    `hosts`: host names by address.
+    """
+    found = _LABEL.match(line)
+    if found is None:
+        return line
+    if found["text"].startswith(PREFIX):
+        return found["text"]
+    host = hosts.get(found["ip"], found["ip"]) if found["ip"] else own_host
+    return "[%s] (%s) %s" % (host, found["who"], found["text"])
+
+
+def write_line(line: str, kind: str = LINE) -> None:
+    """Writes the line with one call, because several threads share the pipe to the driver."""
+    os.write(1, (line + kind).encode("utf-8", "replace"))
+
+
+class Repeats:
+    """Suppresses repeated lines of a worker; parts of Ray print such lines while the dashboard is disabled."""
+
+    def __init__(self) -> None:
+        self._last: Dict[str, str] = {}
+        self._more: Dict[str, int] = {}
+
+    def shown(self, line: str) -> List[str]:
+        """The lines to print for `line`: none for a repetition; before the next different line, the number of repetitions."""
+        found = _LABEL.match(line)
+        if found is None:
+            return [line]
+        who, text = found["who"], found["text"]
+        if self._last.get(who) == text and not text.startswith(PREFIX):
+            self._more[who] = self._more.get(who, 0) + 1
+            return []
+        self._last[who] = text
+        more = self._more.pop(who, 0)
+        label = line[: found.start("text")]
+        return [*([label + "(the line above %d more times)" % more] if more else []), line]
+
+
+def pump(source: "IO[bytes]", own_host: str, hosts: Mapping[str, str]) -> None:
+    """Prints the output of the entry point, into which Ray merges the output of all workers, until it ends."""
+    repeats = Repeats()
+    for whole, kind in passed_on(source):
+        for line in repeats.shown(whole):
+            write_line(with_host(line, own_host, hosts), kind)
+
+
+class NetworkLines:
+    """Network lines of this host's workers. Ray prints their output only on the first host, but every host determines an EFA verdict."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: Dict[Path, int] = {}
+
+    def print_new(self) -> None:
+        """Prints the new lines since the last call."""
+        for path in sorted(self._folder.glob("session_2*/logs/worker-*")):
+            for line in self._new_lines(path):
+                if is_about_network(line):
+                    write_line(line)
+
+    def _new_lines(self, path: Path) -> List[str]:
+        begin = self._read.get(path, 0)
+        try:
+            if path.stat().st_size <= begin:
+                return []
+            with path.open("rb") as opened:
+                opened.seek(begin)
+                whole, _, _ = opened.read().rpartition(b"\n")
+        except OSError:
+            return []
+        self._read[path] = begin + len(whole) + 1 if whole else begin
+        return whole.decode("utf-8", "replace").splitlines()
