@@ -4,7 +4,7 @@ import { admitRun } from '../../core/lifecycle/intent';
 import { mayGrow } from '../../core/lifecycle/phases/grow';
 import type { RunRecord } from '../../core/lifecycle/record';
 import { type Admission, admit, type QueueInput } from '../../core/queue/admit';
-import { advanceUsage, NO_USAGE, type QueueUsage } from '../../core/queue/usage';
+import { advanceUsage, NO_USAGE, type QueueUsage } from '../../core/queue/order';
 import { describeError } from '../shared/errors';
 import { type QueueDocument, runKey } from '../shared/items';
 import { sendAbout } from '../shared/queue';

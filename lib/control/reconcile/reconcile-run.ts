@@ -14,7 +14,7 @@ import { describeError } from '../shared/errors';
 import { sendAbout } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
-import { applyEffects } from './effects/apply-effects';
+import { applyEffects } from './effects';
 import { announce } from './notify/event-bus';
 import { AT_ONCE, byStep, markersIn, matchesMarker } from './observe/checkpoints';
 import { listFolder } from './observe/folders';

@@ -14,8 +14,7 @@ import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
 import { reconcileRun } from './reconcile-run';
-import { writeTeamMetrics } from './team-metrics';
-import { teamStates, writeTeamPages } from './team-page';
+import { teamStates, writeTeamMetrics, writeTeamPages } from './team-page';
 import { reportUnreadable } from './unreadable-items';
 
 /** Failed messages, which Lambda delivers again; it deletes the others. */

@@ -27,7 +27,7 @@ import type { TimelineEvent } from '../../core/lifecycle/action';
 import { FORGOTTEN_MS, type GpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import { waitsForPoolAlone } from '../../core/lifecycle/phases/settle-pool';
 import { type Attempt, isOver, type RunRecord } from '../../core/lifecycle/record';
-import type { QueueUsage } from '../../core/queue/usage';
+import type { QueueUsage } from '../../core/queue/order';
 
 /** An item of the run table in DynamoDB's attribute format. */
 export type Item = Record<string, AttributeValue>;

@@ -5,8 +5,7 @@ import type { TimelineEvent } from '../../core/lifecycle/action';
 import { instancesOn } from '../../core/lifecycle/capacity-options';
 import { ledger } from '../../core/lifecycle/ledger';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../core/lifecycle/record';
-import { queueOrder } from '../../core/queue/order';
-import { advanceUsage, NO_USAGE } from '../../core/queue/usage';
+import { advanceUsage, NO_USAGE, queueOrder } from '../../core/queue/order';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from './queue-runs';
 import type { RunStore } from './run-store';
 

@@ -1,5 +1,5 @@
 import { keptPool, rebookPool } from './accounting/spend';
-import { changeAttempt, type TimelineEvent } from './action';
+import { changeAttempt, event, type TimelineEvent } from './action';
 import { AS_WRITTEN, largestOptionId } from './capacity-options';
 import {
   type EpochMs,
@@ -10,7 +10,6 @@ import {
   type RunPolicy,
   type RunRecord,
 } from './record';
-import { event } from './timeline';
 
 /** A person's request, applied as a new version of the record. */
 export interface IntentChange {

@@ -1,5 +1,12 @@
-import { QueueLines, type TeamFacts } from './order';
-import { type PoolLimit, type PoolNeeds, type QueuedRun, type RunningRun, waitsSince } from './usage';
+import {
+  type PoolLimit,
+  type PoolNeeds,
+  type QueuedRun,
+  QueueLines,
+  type RunningRun,
+  type TeamFacts,
+  waitsSince,
+} from './order';
 
 /** A run that lacks capacity has it reserved once it has waited this long; until then other runs may pass it. */
 export const PATIENCE_MS = 3_600_000;

@@ -1,7 +1,6 @@
 import { PREEMPTION_TIMES, type PreemptionTimes } from '../config/environment/limits';
 import { type Admission, admit, freeIn, type QueueInput, take } from './admit';
-import { teamsAbove } from './order';
-import { type QueuedRun, type QueueSize, type RunningRun, waitsSince } from './usage';
+import { type QueuedRun, type QueueSize, type RunningRun, teamsAbove, waitsSince } from './order';
 
 const MINUTE_MS = 60_000;
 /** Maximum number of waiting runs that one pass considers, in the order of the queue. */

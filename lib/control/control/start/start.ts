@@ -15,10 +15,10 @@ import {
 import { latestName } from '../../../core/contracts/names';
 import { codeUri, configText, runIdAt, runPrefixes } from '../../../core/job/plan';
 import { teamKeyEncryption } from '../../../core/job/team-key';
+import { event } from '../../../core/lifecycle/action';
 import { policyOf } from '../../../core/lifecycle/capacity-options';
 import { newRun, repeatStart } from '../../../core/lifecycle/intent';
 import type { RunPolicy, RunRecord } from '../../../core/lifecycle/record';
-import { event } from '../../../core/lifecycle/timeline';
 import { elasticSizes } from '../../../core/rules/compute/hosts';
 import { readDescriptor } from '../../shared/descriptors';
 import type { RunIntent } from '../../shared/items';

@@ -1,6 +1,6 @@
 import { sizesToAsk } from '../../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../../core/lifecycle/record';
-import { ENVIRONMENT_POOL, heldBy, type PoolLimit, type QueuedRun, type QueueUsage } from '../../../core/queue/usage';
+import { ENVIRONMENT_POOL, heldBy, type PoolLimit, type QueuedRun, type QueueUsage } from '../../../core/queue/order';
 import type { QuotaNeed } from '../../../core/quota';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';

@@ -6,7 +6,7 @@ import {
   runWithCapacityOption,
 } from '../../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../../core/lifecycle/record';
-import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/usage';
+import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/order';
 import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../core/quota';
 import { eachInTurn } from '../../../shared/aws/pace';
 import { describeError } from '../../shared/errors';

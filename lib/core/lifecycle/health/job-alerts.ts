@@ -1,6 +1,6 @@
 import { projectedUsd } from '../accounting/spend';
+import { notice } from '../action';
 import type { Attempt, EpochMs, Notice, RunRecord } from '../record';
-import { notice } from '../timeline';
 
 /** A run below this share of its own usual speed is reported. */
 const SLOW_SHARE = 0.7;

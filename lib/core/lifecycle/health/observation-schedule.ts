@@ -1,7 +1,6 @@
 import { TICK_SECONDS } from '../../contracts/launcher';
 import { attemptCostUsd, expectedRate } from '../accounting/spend';
 import { deterministicUnit } from '../budgets';
-import { isEqual } from '../is-equal';
 import { isPoolDue, waitsForPoolAlone } from '../phases/settle-pool';
 import type { Attempt, EpochMs, PresentJob, RunRecord } from '../record';
 
@@ -97,3 +96,19 @@ const isTurn = (runId: string, now: EpochMs, ticks: number): boolean => {
   const offset = Math.floor(deterministicUnit(runId) * TICKS_BETWEEN_LISTINGS);
   return (Math.floor(now / TICK_MS) + offset) % ticks === 0;
 };
+
+const NONE: readonly string[] = [];
+
+/**
+ * Whether two values have the same JSON form; a field that is undefined equals a missing field.
+ * @param but top-level fields that may differ. @default none
+ */
+export function isEqual(a: unknown, b: unknown, but = NONE): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  for (const key in left)
+    if (left[key] !== right[key] && !but.includes(key) && !isEqual(left[key], right[key])) return false;
+  for (const key in right) if (left[key] === undefined && right[key] !== undefined && !but.includes(key)) return false;
+  return true;
+}

@@ -1,18 +1,17 @@
 import { jobName, MAX_JOB_NAME } from '../../contracts/names';
 import { spendRefusal } from '../accounting/spend';
-import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
+import { changeAttempt, type Effect, event, type Move, move, NO_MOVE, notice } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
 import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { STILL_WRITES, writesStill } from '../health/gone';
 import type { CreateOutcome, JobSituation, Observed, Situation } from '../observed';
 import { type Attempt, type Checkpoint, type EpochMs, isWaiting, MAX_ATTEMPT, type RunRecord } from '../record';
 import { chooseResume } from '../resuming/resume';
-import { event, notice } from '../timeline';
-import { waitForCheckpoints } from './back-to-queue';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
 import { poolAsSeen, takenPool } from './settle-pool';
 import { missing, undescribed } from './undescribed';
+import { waitForCheckpoints } from './wait';
 import { madeProgress } from './watch';
 
 /** The service is eventually consistent: an absent job is believed to be absent only this long after the last create. */

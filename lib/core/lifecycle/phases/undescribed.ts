@@ -1,11 +1,10 @@
 import { billedFrom, judgeSpend } from '../accounting/spend';
-import { changeAttempt, type Move, move } from '../action';
+import { changeAttempt, dayOf, event, type Move, move, notice } from '../action';
 import { driverBeganAt, LATE_HEARTBEAT_MS, pausesSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepsOf } from '../health/step-times';
 import type { Observed, Situation } from '../observed';
 import type { Attempt, AttemptStop, EpochMs, RunRecord } from '../record';
-import { dayOf, event, notice } from '../timeline';
 import { isDue, progressEvents, stopEffect } from './watch';
 
 /** How long Describe may fail before a person is notified. */

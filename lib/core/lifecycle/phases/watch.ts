@@ -1,6 +1,6 @@
 import { INTERRUPTED, WAITS_FOR_INSTANCES } from '../accounting/pauses';
 import { judgeSpend } from '../accounting/spend';
-import { type Effect, type Move, move, type TimelineEvent } from '../action';
+import { dayOf, type Effect, event, type Move, move, notice, type TimelineEvent } from '../action';
 import { capacityCame } from '../budgets';
 import { LATE_HEARTBEAT_MS } from '../health/gone';
 import { judgeHang, nextProgress } from '../health/hang';
@@ -9,7 +9,6 @@ import { stepEvents, stepsOf } from '../health/step-times';
 import type { JobSituation, Observed, Situation } from '../observed';
 import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, PresentJob, RunRecord, RunState } from '../record';
 import { committedSince, newestCommitted } from '../resuming/resume';
-import { dayOf, event, notice } from '../timeline';
 import { handOverEffect, handOverStop } from './hand-over';
 
 /** StopTrainingJob is sent again when the job still runs after this long: the first call may have been lost. */
