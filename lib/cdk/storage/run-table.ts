@@ -2,17 +2,7 @@ import { RemovalPolicy } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import type { Construct } from 'constructs';
-import {
-  ACTIVE_INDEX,
-  ACTIVE_INDEX_PARTITION_KEY,
-  ACTIVE_INDEX_SORT_KEY,
-  RUN_TABLE_PARTITION_KEY,
-  RUN_TABLE_SORT_KEY,
-  RUN_TABLE_TTL_ATTRIBUTE,
-  TEAM_INDEX,
-  TEAM_INDEX_PARTITION_KEY,
-  TEAM_INDEX_SORT_KEY,
-} from '../../core/contracts/storage';
+import { ACTIVE_INDEX, RUN_TABLE, TEAM_INDEX } from '../../core/contracts/storage';
 
 /** Retention and protection of the run table. */
 export interface RunTableOptions {
@@ -35,14 +25,14 @@ export function runTable(scope: Construct, id: string, options: RunTableOptions)
     return dynamodb.Table.fromTableAttributes(scope, id, {
       tableName,
       encryptionKey: key,
-      globalIndexes: [ACTIVE_INDEX, TEAM_INDEX],
+      globalIndexes: [ACTIVE_INDEX.name, TEAM_INDEX.name],
     });
   }
   const table = new dynamodb.Table(scope, id, {
     tableName,
-    partitionKey: text(RUN_TABLE_PARTITION_KEY),
-    sortKey: text(RUN_TABLE_SORT_KEY),
-    timeToLiveAttribute: RUN_TABLE_TTL_ATTRIBUTE,
+    partitionKey: text(RUN_TABLE.partitionKey),
+    sortKey: text(RUN_TABLE.sortKey),
+    timeToLiveAttribute: RUN_TABLE.expiresAt,
     billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
     encryption: dynamodb.TableEncryption.CUSTOMER_MANAGED,
     encryptionKey: key,
@@ -51,14 +41,14 @@ export function runTable(scope: Construct, id: string, options: RunTableOptions)
     removalPolicy: options.retain ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
   });
   table.addGlobalSecondaryIndex({
-    indexName: ACTIVE_INDEX,
-    partitionKey: text(ACTIVE_INDEX_PARTITION_KEY),
-    sortKey: text(ACTIVE_INDEX_SORT_KEY),
+    indexName: ACTIVE_INDEX.name,
+    partitionKey: text(ACTIVE_INDEX.partitionKey),
+    sortKey: text(ACTIVE_INDEX.sortKey),
   });
   table.addGlobalSecondaryIndex({
-    indexName: TEAM_INDEX,
-    partitionKey: text(TEAM_INDEX_PARTITION_KEY),
-    sortKey: text(TEAM_INDEX_SORT_KEY),
+    indexName: TEAM_INDEX.name,
+    partitionKey: text(TEAM_INDEX.partitionKey),
+    sortKey: text(TEAM_INDEX.sortKey),
   });
   return table;
 }

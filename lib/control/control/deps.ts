@@ -6,7 +6,7 @@ import type { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import type { S3Place } from '../../core/config/formats/places';
 import type { UploadAnswer } from '../../core/contracts/control';
-import { ENV_ENVIRONMENT } from '../../core/contracts/launcher';
+import { ENV } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
 import { clientSettings, s3Settings } from '../shared/clients';
 import { Deadline } from '../shared/deadline';
@@ -29,7 +29,7 @@ export interface ReadDeps {
 export function readDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ReadDeps {
   const logs = deadline.limit(new CloudWatchLogsClient({ ...clientSettings, maxAttempts: 5 }));
   return {
-    environment: requireEnv(env, ENV_ENVIRONMENT),
+    environment: requireEnv(env, ENV.environment),
     region: requireEnv(env, 'AWS_REGION'),
     ssm: deadline.limit(new SSMClient(clientSettings)),
     s3: deadline.limit(new S3Client(s3Settings(env))),

@@ -6,7 +6,7 @@ import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { Context } from 'aws-lambda';
-import { ENV_RUN_QUEUE_URL } from '../../core/contracts/launcher';
+import { ENV } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
 import { teamKeyEncryption } from '../../core/job/team-key';
 import { clientSettings } from '../shared/clients';
@@ -43,7 +43,7 @@ export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): 
   const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
   return {
     ...forReads,
-    queueUrl: requireEnv(env, ENV_RUN_QUEUE_URL),
+    queueUrl: requireEnv(env, ENV.runQueueUrl),
     sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
     sqs: deadline.limit(new SQSClient(clientSettings)),
     limits: new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock),

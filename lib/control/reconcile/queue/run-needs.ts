@@ -1,5 +1,5 @@
 import { fitsMemory } from '../../../core/admission';
-import { INTENT_ITEM } from '../../../core/contracts/storage';
+import { ITEM } from '../../../core/contracts/storage';
 import {
   mostInstancesOn,
   parseCapacityOptionId,
@@ -125,7 +125,7 @@ async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByOp
       needsWithOption(intent, capacityOptionId, capacityOptionId === run.capacityOptionId, deps.region);
     return new Map(optionIdsOf(run).map((capacityOptionId) => [capacityOptionId, needsOn(capacityOptionId)]));
   } catch (error) {
-    return new UnreadableItem(run.runId, run.team, INTENT_ITEM, describeError(error));
+    return new UnreadableItem(run.runId, run.team, ITEM.intent, describeError(error));
   }
 }
 
