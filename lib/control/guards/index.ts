@@ -104,16 +104,6 @@ const gone = (old: readonly string[] = [], now: readonly string[] = []): string[
 const listed = (kind: string, names: readonly string[]): string =>
   `${kind}${names.length > 1 ? 's' : ''} ${names.join(', ')}`;
 
-/** Clients that the guards use. */
-export interface GuardDeps {
-  dynamo: DynamoDBClient;
-  sagemaker: SageMakerClient;
-  tableName: string;
-  now(): Date;
-  sleep(milliseconds: number): Promise<void>;
-  isRollback(event: CdkCustomResourceEvent): Promise<boolean>;
-}
-
 /** Time between closing the environment and reading its runs: a start that was already in progress appears in the index by then. */
 const SETTLE_MS = 10_000;
 
@@ -241,14 +231,17 @@ async function liveJobs({ sagemaker, now }: GuardDeps, environment: string): Pro
   return found.flatMap((name) => (name?.startsWith(prefix) ? [name] : []));
 }
 
+/** Clients that the guards use. */
+export type GuardDeps = ReturnType<typeof guardDeps>;
+
 /** Clients and the table name from the function's environment variables. Throws when one is missing. */
-export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
+export function guardDeps(env: NodeJS.ProcessEnv) {
   return {
     dynamo: new DynamoDBClient(clientSettings),
     sagemaker: new SageMakerClient(clientSettings),
     tableName: requireEnv(env, ENV.runTable),
     now: () => new Date(),
-    sleep: (milliseconds) => sleep(milliseconds),
+    sleep: (milliseconds: number): Promise<void> => sleep(milliseconds),
     isRollback,
   };
 }
