@@ -5,7 +5,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { StartSessionCommand, type StartSessionCommandInput } from '@aws-sdk/client-ssm';
 import { type Issue, issue } from '../../core/config/issue';
-import type { Refusal, ShellAnswer, ShellRequest } from '../../core/contracts/control';
+import type { Refusal, RequestOf, ShellAnswer } from '../../core/contracts/control';
 import { type RunPlace, runCommand } from '../../core/contracts/names';
 import { noteEvent } from '../../core/lifecycle/intent';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
@@ -31,7 +31,7 @@ const COMMAND_DOCUMENT = 'AWS-StartInteractiveCommand';
 export async function openShell(
   deps: ControlDeps,
   own: RunRecord,
-  request: ShellRequest,
+  request: RequestOf<'shell'>,
 ): Promise<ShellAnswer | Refusal> {
   const { guardrails } = await readDescriptor(deps, own.team);
   const place = { name: deps.environment, team: own.team, region: deps.region };
@@ -110,7 +110,7 @@ async function enableRemoteDebug(
 async function startSession(
   deps: ControlDeps,
   run: RunRecord,
-  { host, command }: ShellRequest,
+  { host, command }: RequestOf<'shell'>,
   trainingJobName: string,
 ): Promise<ShellAnswer | Refusal> {
   const input: StartSessionCommandInput = {

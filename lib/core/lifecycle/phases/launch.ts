@@ -200,7 +200,7 @@ function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
     case 'refused': {
       if (observed.job.kind !== 'absent') return NO_MOVE;
       if (isInDoubt({ ...attempt, createTries: attempt.createTries - 1 })) return waitForDescribe(situation, outcome);
-      if (outcome.kind === 'limit') return waitForQuota(situation, outcome.error);
+      if (outcome.kind !== 'refused') return waitForQuota(situation, outcome.error);
       const { failureClass, error } = outcome;
       const { runbook } = CLASS_POLICY[failureClass];
       const failed = failRun(record, now, { why: `create was refused: ${error}`, runbook, evidence: { failureClass } });
