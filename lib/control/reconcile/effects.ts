@@ -37,9 +37,12 @@ export async function applyEffects(
   const carried: EffectResults = { published: [] };
   for (const effect of effects) {
     switch (effect.do) {
-      case 'create':
-        carried.create = await create(deps, subject, effect);
+      case 'create': {
+        const whole = await subject.whole();
+        // Without the intent no create is ever decided.
+        if (whole) carried.create = await createJob(deps, { ...whole, record: subject.record }, effect);
         break;
+      }
       case 'stop':
         carried.stopAnswer = await stopJob(deps, subject.record, effect.jobName);
         break;
@@ -54,16 +57,6 @@ export async function applyEffects(
     }
   }
   return carried;
-}
-
-/** Without the intent no create is ever decided, so this creates nothing. */
-async function create(
-  deps: ReconcileDeps,
-  subject: Subject,
-  effect: Extract<Effect, { do: 'create' }>,
-): Promise<CreateOutcome | undefined> {
-  const whole = await subject.whole();
-  return whole && createJob(deps, { ...whole, record: subject.record }, effect);
 }
 
 /** Stopping a job that is over is not an error. After any other error the next round sends the call again. */

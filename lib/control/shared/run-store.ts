@@ -44,6 +44,7 @@ import {
   findLine,
   findNames,
   findQueueDocument,
+  orUnreadable,
   readIntent,
   readRecord,
   UnreadableItem,
@@ -119,14 +120,9 @@ export class RunStore {
     return item && readItem(item, recordIn);
   }
 
-  /** A run, or its item if this version cannot read it, which stops nothing that only refers to it. */
-  async findOrUnreadable(runId: string): Promise<RunRecord | UnreadableItem | undefined> {
-    try {
-      return await this.find(runId);
-    } catch (error) {
-      if (error instanceof UnreadableItem) return error;
-      throw error;
-    }
+  /** A run, or its item if this version cannot read it. */
+  findOrUnreadable(runId: string): Promise<RunRecord | UnreadableItem | undefined> {
+    return orUnreadable(this.find(runId));
   }
 
   /** The intent of a run. It never changes, so a process reads it once. Throws UnreadableItem when its item cannot be read. */

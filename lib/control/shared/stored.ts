@@ -5,8 +5,7 @@ import { resolveRun } from '../../core/config/resolve-run';
 import type { TimelineEvent } from '../../core/lifecycle/action';
 import type { GpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import { type Attempt, attempt, type RunRecord, runRecord } from '../../core/lifecycle/record';
-import type { QueueDocument, RunIntent } from './items';
-import { fromStoredNames } from './items';
+import { fromStoredNames, type QueueDocument, type RunIntent } from './items';
 
 /** Documents of the run table as they are read: a restore, an edit by hand or another version may have left anything in them. */
 
@@ -21,6 +20,16 @@ export class UnreadableItem extends Error {
     readonly why: string,
   ) {
     super(`item ${item} of run ${runId} cannot be read: ${why}`);
+  }
+}
+
+/** What a read gives, or the item that cannot be read: that stops nothing that only refers to it. */
+export async function orUnreadable<T>(read: Promise<T>): Promise<T | UnreadableItem> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof UnreadableItem) return error;
+    throw error;
   }
 }
 

@@ -17,6 +17,11 @@ export const RUN_STATES = [
   'stopped',
 ] as const;
 
+const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];
+
+/** Whether the run is completed, failed or stopped; a failed or stopped run can be resumed. */
+export const hasEnded = ({ state }: { readonly state?: RunState }): boolean => ENDED.includes(state);
+
 const runId = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/, 'must be a run id such as pretrain-261101090000');

@@ -9,11 +9,6 @@ export * from './control-requests';
 /** The state that the user requested for a run: `stop` applies until `resume`. */
 type DesiredState = 'run' | 'stop';
 
-const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];
-
-/** Whether the run is completed, failed or stopped; a failed or stopped run can be resumed. */
-export const hasEnded = ({ state }: { readonly state?: RunState }): boolean => ENDED.includes(state);
-
 /** The number of an attempt of a status, of which earlier ones may have expired; older launchers do not name it. */
 export const attemptNumber = ({ number }: Pick<StatusAnswer['attempts'][number], 'number'>, place: number): number =>
   number ?? place + 1;

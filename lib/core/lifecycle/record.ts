@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_STEP, MAX_TIME } from '../config/formats/numbers';
-import { RUN_STATES, type RunState } from '../contracts/control-requests';
+import { hasEnded, RUN_STATES } from '../contracts/control-requests';
 
 export type { RunState } from '../contracts/control-requests';
 
@@ -78,9 +78,6 @@ const startTimes = z.object({
  * one.
  */
 export type StartTimes = Frozen<z.infer<typeof startTimes>>;
-
-/** States in which a run needs no further work. */
-const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
 
 /** Why an attempt failed, grouped by the reaction that it needs. */
 const FAILURE_CLASSES = [
@@ -465,7 +462,7 @@ export const runRecord = z.object({
 export type RunRecord = Frozen<z.infer<typeof runRecord>>;
 
 /** Whether the run is completed, failed or stopped. */
-export const isOver = (record: Pick<RunRecord, 'state'>): boolean => OVER.includes(record.state);
+export const isOver: (record: Pick<RunRecord, 'state'>) => boolean = hasEnded;
 
 /** Whether the run still has to wait for its start time or a backoff. */
 export const isWaiting = ({ notBefore }: Pick<RunRecord, 'notBefore'>, now: EpochMs): boolean =>

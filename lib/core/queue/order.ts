@@ -77,13 +77,14 @@ export const NO_USAGE: QueueUsage = { at: 0, hours: {}, held: {} };
 /** Instances that runs hold, by team and pool. */
 export function heldBy(running: readonly Pick<RunningRun, 'team' | 'instances' | 'needs'>[]): ByTeam {
   const held: Record<string, Record<string, number>> = {};
-  for (const run of running) {
-    const pools = held[run.team] ?? {};
-    held[run.team] = pools;
-    const needs = poolsOf(run);
-    for (const pool in needs) pools[pool] = (pools[pool] ?? 0) + (needs[pool] ?? 0);
-  }
+  for (const run of running) held[run.team] = addTo(held[run.team] ?? {}, poolsOf(run));
   return held;
+}
+
+/** Adds numbers by name to sums, which are changed and returned. */
+function addTo(sums: Record<string, number>, more: Readonly<Record<string, number>> = {}, factor = 1) {
+  for (const [name, value] of Object.entries(more)) sums[name] = (sums[name] ?? 0) + value * factor;
+  return sums;
 }
 
 /** The pools of a run; a run whose needs are not known counts with its instances in one pool. */
@@ -104,15 +105,9 @@ export function advanceUsage(usage: QueueUsage, held: ByTeam, now: number): Queu
   const weightedHours = ((1 - left) * HALF_LIFE_MS) / Math.LN2 / 3_600_000;
   const hours: Record<string, Record<string, number>> = {};
   for (const team of new Set([...Object.keys(usage.hours), ...Object.keys(usage.held)])) {
-    const before = usage.hours[team] ?? {};
-    const since = usage.held[team] ?? {};
-    const pools = new Set([...Object.keys(before), ...Object.keys(since)]);
-    const counted = [...pools].map((p): [string, number] => [
-      p,
-      (before[p] ?? 0) * left + (since[p] ?? 0) * weightedHours,
-    ]);
+    const counted = addTo(addTo({}, usage.hours[team], left), usage.held[team], weightedHours);
     // Teams whose use has decayed to seconds are removed, so that the item does not grow with every instance type that was ever used.
-    hours[team] = Object.fromEntries(counted.filter(([, value]) => value > 0.001));
+    hours[team] = Object.fromEntries(Object.entries(counted).filter(([, value]) => value > 0.001));
   }
   return { at: now, hours, held };
 }
@@ -123,11 +118,9 @@ export function advanceUsage(usage: QueueUsage, held: ByTeam, now: number): Queu
  * else is known.
  */
 export function dominantHours(hours: ByTeam, pools: Readonly<Record<string, PoolLimit>>): Map<string, number> {
-  const total = new Map<string, number>();
-  for (const used of Object.values(hours)) {
-    for (const [pool, value] of Object.entries(used)) total.set(pool, (total.get(pool) ?? 0) + value);
-  }
-  const capacity = (pool: string) => pools[pool]?.limit || total.get(pool) || 1;
+  const total: Record<string, number> = {};
+  for (const used of Object.values(hours)) addTo(total, used);
+  const capacity = (pool: string) => pools[pool]?.limit || total[pool] || 1;
   const counts = (pool: string, used: Readonly<Record<string, number>>) =>
     pool !== ENVIRONMENT_POOL || pools[pool]?.limit != null || Object.keys(used).length === 1;
   const shareOf = (used: Readonly<Record<string, number>>) =>
@@ -199,16 +192,15 @@ export class QueueLines {
 
   /** The run starts: its instances count for its team from now on. */
   take(run: QueuedRun): void {
-    const pools = this.held[run.team] ?? {};
-    for (const [pool, count] of Object.entries(poolsOf(run))) pools[pool] = (pools[pool] ?? 0) + count;
-    this.held[run.team] = pools;
+    this.held[run.team] = addTo(this.held[run.team] ?? {}, poolsOf(run));
     this.load = undefined;
   }
 
+  /** One hour of the currently held instances is added to the past use, so that two teams without past use take turns. */
   private hours(): ByTeam {
     const { hours } = this.facts.usage ?? NO_USAGE;
     const teams = new Set([...Object.keys(hours), ...Object.keys(this.held)]);
-    return Object.fromEntries([...teams].map((team) => [team, sum(hours[team] ?? {}, this.held[team] ?? {})]));
+    return Object.fromEntries([...teams].map((team) => [team, addTo({ ...hours[team] }, this.held[team])]));
   }
 }
 
@@ -242,12 +234,7 @@ export function queueOrder(
   return ordered;
 }
 
-/** One hour of the currently held instances is added to the past use, so that two teams without past use take turns. */
-function sum(used: Readonly<Record<string, number>>, held: Readonly<Record<string, number>>): Record<string, number> {
-  const pools = new Set([...Object.keys(used), ...Object.keys(held)]);
-  return Object.fromEntries([...pools].map((pool) => [pool, (used[pool] ?? 0) + (held[pool] ?? 0)]));
-}
-
 const shareOf = (team: string, shares: Readonly<Record<string, number>>): number => shares[team] ?? 1;
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+/** Order of texts by their code units. */
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const byAge = (a: QueuedRun, b: QueuedRun): number => a.queuedAt - b.queuedAt || compare(a.runId, b.runId);

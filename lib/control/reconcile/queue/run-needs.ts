@@ -12,7 +12,7 @@ import { eachInTurn } from '../../../shared/aws/pace';
 import { describeError } from '../../shared/errors';
 import type { RunIntent } from '../../shared/items';
 import { instancesOfJob } from '../../shared/queue-runs';
-import { UnreadableItem } from '../../shared/stored';
+import { orUnreadable, UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 
 /** Needs of one run by capacity option. null = the run does not fit into the memory of the capacity option. */
@@ -118,7 +118,7 @@ function optionIdsOf({ policy, capacityOptionId }: RunRecord): string[] {
 
 /** Empty for a run whose intent could not be fetched now: the service decides whether there is capacity for it. */
 async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByOption | UnreadableItem> {
-  const intent = await isolateFailure(deps, run, () => intentOrProblem(deps, run));
+  const intent = await isolateFailure(deps, run, () => orUnreadable(deps.store.findIntent(run.runId)));
   if (!intent || intent instanceof UnreadableItem) return intent ?? NOTHING;
   try {
     const needsOn = (capacityOptionId: string) =>
@@ -126,18 +126,6 @@ async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByOp
     return new Map(optionIdsOf(run).map((capacityOptionId) => [capacityOptionId, needsOn(capacityOptionId)]));
   } catch (error) {
     return new UnreadableItem(run.runId, run.team, ITEM.intent, describeError(error));
-  }
-}
-
-async function intentOrProblem(
-  { store }: ReconcileDeps,
-  run: RunRecord,
-): Promise<RunIntent | UnreadableItem | undefined> {
-  try {
-    return await store.findIntent(run.runId);
-  } catch (error) {
-    if (error instanceof UnreadableItem) return error;
-    throw error;
   }
 }
 
