@@ -109,5 +109,4 @@ const deps = () => ({
   kms: new KMSClient(clientSettings),
 });
 
-/** Entry point of the function that adopts storage. */
 export const handler = entryPoint(deps, onEvent, acceptingRollback);

@@ -21,7 +21,6 @@ export async function onQuestion(deps: ReadDeps, payload: unknown, invokedFuncti
 const deadline = new Deadline();
 let deps: ReadDeps | undefined;
 
-/** Entry point of the audit function. */
 export const handler = (event: unknown, context: Context) => {
   deadline.begin(context);
   deps ??= readDeps(process.env, deadline);

@@ -62,7 +62,6 @@ export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()) {
 const deadline = new Deadline();
 let deps: ControlDeps | undefined;
 
-/** Entry point of the control function. */
 export const handler = (event: unknown, context: Context) => {
   deadline.begin(context);
   deps ??= controlDeps(process.env, deadline);

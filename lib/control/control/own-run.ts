@@ -9,7 +9,6 @@ import { UnreadableItem } from '../shared/stored';
 import { type SpentBudget, spentBudget } from '../shared/team-budget';
 import type { ControlDeps, ReadDeps } from './deps';
 
-/** A refusal with these issues. */
 export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
 
 /** Finds a run of this team. A run of another team is treated as if it did not exist, so that run ids are not disclosed. */
@@ -37,7 +36,6 @@ export const liveIssue = (
     fix: `run ${runCommand('stop', runId, { name: environment, team, region })} first`,
   });
 
-/** A run of the team whose item in the table cannot be read. */
 export const unreadableIssue = (path: string, { runId, why }: UnreadableItem): Issue =>
   issue('run/unreadable', 'error', path, {
     must: 'must be readable in the run table',

@@ -41,5 +41,4 @@ function requireHash({ files, hash }: DriverArchive, expected: string): void {
   throw new Error(`driver: must have the hash ${expected}, got ${found}; synthesise and deploy again`);
 }
 
-/** Entry point of the function that publishes the driver. */
 export const handler = entryPoint(() => ({ s3: new S3Client(s3Settings(process.env)) }), onEvent);

@@ -81,7 +81,6 @@ async function emptyBucket({ s3, remainingMs }: EmptyStorageDeps, Bucket: string
   }
 }
 
-/** Entry point of the function that empties buckets. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent, context: Context) =>
   onEvent(
     {

@@ -19,5 +19,4 @@ function makeDeps() {
   return { ec2: new EC2Client(clientSettings), warn: (message: string) => logger.warn(message) };
 }
 
-/** Entry point of the function that checks an existing network. */
 export const handler = entryPoint(makeDeps, onEvent, acceptingRollback);

@@ -43,5 +43,4 @@ function makeDeps() {
   return { s3, kms: new KMSClient(clientSettings), warn: (message: string) => logger.warn(message) };
 }
 
-/** Entry point of the function that checks existing storage. */
 export const handler = entryPoint(makeDeps, onEvent, acceptingRollback);

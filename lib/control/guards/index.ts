@@ -231,7 +231,6 @@ async function liveJobs({ sagemaker, now }: GuardDeps, environment: string): Pro
   return found.flatMap((name) => (name?.startsWith(prefix) ? [name] : []));
 }
 
-/** Clients that the guards use. */
 export type GuardDeps = ReturnType<typeof guardDeps>;
 
 /** Clients and the table name from the function's environment variables. Throws when one is missing. */
@@ -246,7 +245,6 @@ export function guardDeps(env: NodeJS.ProcessEnv) {
   };
 }
 
-/** Entry point of both guards. */
 export const handler = entryPoint(
   () => guardDeps(process.env),
   onEvent,

@@ -33,5 +33,4 @@ async function setWhenUnset({ logs }: RetentionDeps, logGroupName: string, reten
 
 const deps = () => ({ logs: new CloudWatchLogsClient(clientSettings) });
 
-/** Entry point of the function that sets the retention of shared log groups. */
 export const handler = entryPoint(deps, onEvent, acceptingRollback);

@@ -108,7 +108,6 @@ export function preflightDeps(env: NodeJS.ProcessEnv) {
 
 const rolledBack = withId({ Summary: 'not checked: the update was rolled back' });
 
-/** Entry point of the quota preflight. */
 export const handler = entryPoint(
   () => preflightDeps(process.env),
   onEvent,

@@ -67,7 +67,6 @@ function metricsOf(env: NodeJS.ProcessEnv): Pick<ReconcileDeps, 'metrics'> {
 const deadline = new Deadline();
 let deps: ReconcileDeps | undefined;
 
-/** Entry point of the reconcile function. */
 export const handler = (event: unknown, context?: InvocationContext) => {
   deadline.begin(context);
   deps ??= reconcileDeps(process.env, deadline);

@@ -76,7 +76,6 @@ async function control<T extends ControlAnswer>(
   throw new Error(errors.map(({ message }) => message).join(' | '));
 }
 
-/** Clients that the submission of a registered run uses. */
 export type RegisteredRunDeps = ReturnType<typeof deps>;
 const deps = () => ({
   lambda: new LambdaClient(controlSettings),
@@ -86,5 +85,4 @@ const deps = () => ({
 
 const rolledBack = withId({ RunId: 'not submitted: the update was rolled back' });
 
-/** Entry point of the function that submits a registered run. */
 export const handler = entryPoint(deps, onEvent, (handle) => acceptingRollback(handle, rolledBack));

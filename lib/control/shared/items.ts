@@ -46,9 +46,7 @@ const key = (runId: string, item: string): Item => ({
   [RUN_TABLE.sortKey]: text(item),
 });
 
-/** Key of the RUN item. */
 export const runKey = (runId: string): Item => key(runId, ITEM.run);
-/** Key of the intent item. */
 export const intentKey = (runId: string): Item => key(runId, ITEM.intent);
 /** Key of an item that belongs to the environment and not to a run. */
 export const environmentKey = (name: 'unreadable' | 'queue' | 'pages' | 'closed'): Item => key(ITEM[name], ITEM[name]);
@@ -105,17 +103,14 @@ export interface QueueDocument {
   limits?: Readonly<Record<string, number>>;
 }
 
-/** The item of what a team has reported about a GPU. */
 export const gpuItem = (evidence: GpuEvidence): Item => ({
   ...documentItem(key(ITEM.gpus, `${evidence.uuid}#${evidence.team}`), evidence),
   [RUN_TABLE.expiresAt]: number(Math.ceil((evidence.at + FORGOTTEN_MS) / 1000)),
 });
 
-/** The item of an attempt, as last observed. */
 export const attemptItemOf = (runId: string, attempt: Attempt): Item =>
   documentItem(key(runId, attemptItem(attempt.number)), toStoredNames(attempt));
 
-/** The item of one timeline event. */
 export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item =>
   documentItem(key(runId, eventItem(new Date(line.at).toISOString(), version, place)), toStoredNames(line));
 

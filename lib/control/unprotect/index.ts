@@ -22,5 +22,4 @@ export async function onEvent(
   return { PhysicalResourceId: event.PhysicalResourceId };
 }
 
-/** Entry point of the function that disables termination protection. */
 export const handler = entryPoint(() => ({ cloudFormation: new CloudFormationClient(clientSettings) }), onEvent);

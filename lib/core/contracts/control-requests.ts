@@ -160,9 +160,7 @@ export const readRequestSchema = z.discriminatedUnion('action', [status, list, e
 /** Actions of those payloads. */
 export const READ_ACTIONS: readonly string[] = readRequestSchema.options.map(({ shape }) => shape.action.value);
 
-/** A read-only payload. */
 export type ReadRequest = z.output<typeof readRequestSchema>;
-/** A payload with defaults applied. */
 export type ControlRequest = z.output<typeof controlRequestSchema>;
 /** The payload of an action. */
 export type RequestOf<Action extends ControlRequest['action']> = Extract<ControlRequest, { action: Action }>;
@@ -170,7 +168,6 @@ export type RequestOf<Action extends ControlRequest['action']> = Extract<Control
 export type StartRequest = z.output<typeof intent>;
 /** Second call of a start: the uploads are in S3. */
 export type ConfirmRequest = z.output<typeof confirmation>;
-/** Request for runs of the team, newest first. */
 export type ListRequest = z.output<typeof list>;
 /** A payload as written by the caller: fields with a default may be omitted. */
 export type ControlPayload = z.input<typeof controlRequestSchema>;

@@ -33,7 +33,6 @@ export interface Move {
   notices: Notice[];
 }
 
-/** Nothing changes and nothing is done. */
 export const NO_MOVE: Move = { changes: {}, events: [], effects: [], notices: [] };
 
 /** A move with the given parts; all other parts are empty. */
@@ -46,7 +45,6 @@ export function changeAttempt(record: RunRecord, changes: Partial<Attempt>): Par
   return record.attempt ? { attempt: { ...record.attempt, ...changes } } : {};
 }
 
-/** Creates a timeline event. */
 export const event = (at: EpochMs, what: string, text: string, evidence: Evidence = {}): TimelineEvent => ({
   at,
   what,

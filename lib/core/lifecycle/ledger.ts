@@ -22,7 +22,6 @@ export const CAUSES = [
 /** What the time of a run was spent on. */
 export type Cause = (typeof CAUSES)[number];
 
-/** Seconds of a run by cause. */
 export interface Ledger {
   seconds: Record<Cause, number>;
   totalSeconds: number;

@@ -8,7 +8,6 @@ export type JobObservation =
   | { kind: 'unreadable'; error: string }
   | PresentJob;
 
-/** Result of the create call in this round. */
 export type CreateOutcome =
   | { kind: 'accepted'; arn: string }
   /**
@@ -98,7 +97,6 @@ export interface Situation {
   now: EpochMs;
 }
 
-/** A situation in which the job of the attempt was found. */
 export interface JobSituation extends Situation {
   job: PresentJob;
 }

@@ -7,7 +7,6 @@ export type PoolNeeds = Readonly<Record<string, number>>;
 /** Pool of the environment's own limit on instances. */
 export const ENVIRONMENT_POOL = 'environment';
 
-/** A run that holds instances. */
 export interface RunningRun {
   runId: string;
   team: string;
@@ -16,7 +15,6 @@ export interface RunningRun {
   needs: PoolNeeds;
 }
 
-/** One size of an elastic run. */
 export interface QueueSize {
   /** Id of one of the capacity options of the run. */
   capacityOptionId: string;
@@ -24,7 +22,6 @@ export interface QueueSize {
   needs: PoolNeeds;
 }
 
-/** A run that waits for instances. */
 export interface QueuedRun extends RunningRun {
   priority: number;
   /** Smaller sizes that it also accepts, largest first. @default none */
@@ -71,10 +68,8 @@ export interface QueueUsage {
   held: ByTeam;
 }
 
-/** No past use. */
 export const NO_USAGE: QueueUsage = { at: 0, hours: {}, held: {} };
 
-/** Instances that runs hold, by team and pool. */
 export function heldBy(running: readonly Pick<RunningRun, 'team' | 'instances' | 'needs'>[]): ByTeam {
   const held: Record<string, Record<string, number>> = {};
   for (const run of running) held[run.team] = addTo(held[run.team] ?? {}, poolsOf(run));
@@ -133,7 +128,6 @@ const AGING_MS = 24 * 3_600_000;
 /** Differences of this size are rounding errors and do not decide between teams. */
 const SAME = 1e-9;
 
-/** Inputs of the order of teams. */
 export interface TeamFacts {
   /** Queue shares by team; 1 where not named. */
   shares: Readonly<Record<string, number>>;

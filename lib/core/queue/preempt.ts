@@ -104,7 +104,6 @@ function withoutRunning(input: QueueInput, leaving: readonly PreemptibleRun[]): 
   };
 }
 
-/** A running elastic run, and the larger sizes that it could use. */
 export interface GrowingRun {
   run: RunningRun;
   /** Largest first. */

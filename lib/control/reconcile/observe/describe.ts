@@ -34,7 +34,6 @@ export async function describeJob(
 
 const LIVE: readonly string[] = LIVE_JOB_STATUSES;
 
-/** Whether a job exists and is not over. */
 export const isLiveJob = (job: JobObservation): job is PresentJob =>
   job.kind === 'present' && LIVE.includes(job.status);
 

@@ -63,7 +63,6 @@ async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunR
   return 0;
 }
 
-/** What teams hold now. */
 export const heldNow = (holding: readonly RunRecord[], needs: RunNeeds): QueueUsage['held'] =>
   heldBy(holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run))));
 
@@ -78,11 +77,8 @@ export const heldOptionId = (run: RunRecord): string =>
 /** An elastic run takes smaller sizes too. */
 export function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
   const queued = queuedRun(run, needs.of(run));
-  const smaller = needs.sizes(
-    run,
-    sizesToAsk(run)
-      .slice(1)
-      .map((option) => option.id),
-  );
+  const [, ...others] = sizesToAsk(run);
+  const optionIds = others.map(({ id }) => id);
+  const smaller = needs.sizes(run, optionIds);
   return smaller.length > 0 ? { ...queued, smaller } : queued;
 }

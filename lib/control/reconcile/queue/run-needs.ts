@@ -1,10 +1,6 @@
 import { fitsMemory } from '../../../core/admission';
 import { ITEM } from '../../../core/contracts/storage';
-import {
-  mostInstancesOn,
-  parseCapacityOptionId,
-  runWithCapacityOption,
-} from '../../../core/lifecycle/capacity-options';
+import { mostInstancesOn, optionsOfKind, runWithCapacityOption } from '../../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../../core/lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/order';
 import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../core/quota';
@@ -110,11 +106,8 @@ function knownNeeds(store: object, run: RunRecord): NeedsByOption | undefined {
 }
 
 /** An elastic run may get any size of its kind of capacity. */
-function optionIdsOf({ policy, capacityOptionId }: RunRecord): string[] {
-  if (policy.pendingSeconds === undefined) return [capacityOptionId];
-  const { kind } = parseCapacityOptionId(capacityOptionId);
-  return policy.capacityOptions.flatMap(({ id }) => (parseCapacityOptionId(id).kind === kind ? [id] : []));
-}
+const optionIdsOf = (run: RunRecord): string[] =>
+  run.policy.pendingSeconds === undefined ? [run.capacityOptionId] : optionsOfKind(run).options.map(({ id }) => id);
 
 /** Empty for a run whose intent could not be fetched now: the service decides whether there is capacity for it. */
 async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByOption | UnreadableItem> {

@@ -4,7 +4,6 @@ import { deterministicUnit } from '../budgets';
 import { isPoolDue, waitsForPoolAlone } from '../phases/settle-pool';
 import type { Attempt, EpochMs, PresentJob, RunRecord } from '../record';
 
-/** Time between two ticks. */
 export const TICK_MS = TICK_SECONDS * 1000;
 /**
  * How often a run is observed. A steady run is observed in every second tick, its checkpoints are listed once an hour, and its progress is
@@ -13,7 +12,6 @@ export const TICK_MS = TICK_SECONDS * 1000;
  */
 const TICKS_BETWEEN_OBSERVATIONS = 2;
 const TICKS_BETWEEN_LISTINGS = 12;
-/** How often the progress of a steady run is written. */
 const WRITE_PROGRESS_MS = 3_600_000;
 /** If the newest step in the newest heartbeat is older than this, the run is no longer considered to be making steps. */
 const STEP_AGE_MS = 600_000;

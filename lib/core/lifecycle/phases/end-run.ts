@@ -26,19 +26,14 @@ export function failRun(record: RunRecord, now: EpochMs, { why, runbook, evidenc
  * @param endedEarly what suggests that its program did not do all that it was asked for
  */
 export function completeRun(record: RunRecord, now: EpochMs, evidence: Evidence, endedEarly?: string): Move {
-  const why =
-    endedEarly === undefined ? 'training completed' : `training completed, but it may have ended early: ${endedEarly}`;
-  return {
-    ...endRun('completed', why, now, evidence),
-    notices: [
-      notice(record, now, {
-        alert: endedEarly === undefined ? 'run-completed' : 'ended-early',
-        about: String(record.version),
-        text: endedEarly === undefined ? 'completed' : why,
-        runbook: 'completed',
-      }),
-    ],
-  };
+  const about = { about: String(record.version), runbook: 'completed' };
+  if (endedEarly === undefined) {
+    const sent = notice(record, now, { alert: 'run-completed', text: 'completed', ...about });
+    return { ...endRun('completed', 'training completed', now, evidence), notices: [sent] };
+  }
+  const text = `training completed, but it may have ended early: ${endedEarly}`;
+  const sent = notice(record, now, { alert: 'ended-early', text, ...about });
+  return { ...endRun('completed', text, now, evidence), notices: [sent] };
 }
 
 /** Stops the run, on a person's request or because of its own limits. */

@@ -22,7 +22,6 @@ import { asHandOver } from './hand-over';
 import { backToQueue, returnsCapacity, unreadable } from './wait';
 import { commitEvent, madeProgress } from './watch';
 
-/** How an attempt ended. */
 interface AttemptEnd {
   verdict: Verdict;
   /** Changes that the end makes to the record, whatever follows. */

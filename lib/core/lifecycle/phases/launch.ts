@@ -169,6 +169,8 @@ function createAgain({ record, attempt, observed, now }: Situation): Move {
   // The run that it starts from may have gone on, and removed what was its newest checkpoint.
   const from = start && 'step' in start ? { resumeFrom: start, committedAtStart: start.step } : {};
   const again = { ...own, ...from, createTries: attempt.createTries + 1, lastCreateAt: now, unmadeTries };
+  const isFailing = again.createTries >= CREATES_ALARM && now - attempt.intentAt >= CREATES_ALARM_MS;
+  const text = `${again.createTries} creates gave no job`;
   return move({
     changes: { attempt: again, ...(stop && { state: 'submitting', reason: 'its job is created again' }) },
     events: [
@@ -177,17 +179,9 @@ function createAgain({ record, attempt, observed, now }: Situation): Move {
       }),
     ],
     effects: [createEffect(again)],
-    notices:
-      again.createTries >= CREATES_ALARM && now - attempt.intentAt >= CREATES_ALARM_MS
-        ? [
-            notice(record, now, {
-              alert: 'create-keeps-failing',
-              about: attempt.jobName,
-              text: `${again.createTries} creates gave no job`,
-              runbook: 'platform',
-            }),
-          ]
-        : [],
+    notices: isFailing
+      ? [notice(record, now, { alert: 'create-keeps-failing', about: attempt.jobName, text, runbook: 'platform' })]
+      : [],
   });
 }
 

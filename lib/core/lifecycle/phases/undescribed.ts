@@ -76,8 +76,8 @@ function answeredStop(
 function blindStop(record: RunRecord, attempt: Attempt, now: EpochMs): AttemptStop | undefined {
   if (record.desired === 'stop') return { why: 'user', at: now, text: 'stopped as asked' };
   const billed = { ...attempt, trainingStartedAt: billedFrom(attempt), pauses: seenPauses(attempt) };
-  const spend = judgeSpend(record, billed, false, now);
-  return spend.kind === 'stop' ? { why: 'spend', at: now, text: spend.text } : undefined;
+  const text = judgeSpend(record, billed, false, now);
+  return text === undefined ? undefined : { why: 'spend', at: now, text };
 }
 
 /** Nothing shows when a job got its instances back: an interruption counts no longer than until the job could not be described any more. */

@@ -148,7 +148,7 @@ function wantsStop(
   if (attempt.stop) return { stop: attempt.stop, alerts: [] };
   if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
   const spend = judgeSpend(record, attempt, newCommit, now);
-  if (spend.kind === 'stop') return { stop: { why: 'spend', at: now, text: spend.text }, alerts: [] };
+  if (spend) return { stop: { why: 'spend', at: now, text: spend }, alerts: [] };
   const leaves = handOverStop(attempt, job, record.policy, now);
   if (leaves) return { stop: leaves, alerts: [] };
   const hang = judgeHang({ attempt, job, policy: record.policy }, signsOfLife(observed, attempt, before), now);
@@ -175,7 +175,6 @@ const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed, seen:
 export const isDue = (stop: AttemptStop, now: EpochMs): boolean =>
   stop.sentAt === undefined || now - stop.sentAt >= STOP_AGAIN_MS;
 
-/** The call that stops the job of an attempt. */
 export const stopEffect = ({ jobName }: Attempt): Effect => ({ do: 'stop', jobName });
 
 function stateOf(record: RunRecord, attempt: Attempt, job: PresentJob): RunState {
