@@ -14,7 +14,6 @@ import type { TimelineEvent } from '../../core/lifecycle/action';
 import { FORGOTTEN_MS, type GpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import { waitsForPoolAlone } from '../../core/lifecycle/phases/settle-pool';
 import { type Attempt, isOver, type RunRecord } from '../../core/lifecycle/record';
-import type { QueueUsage } from '../../core/queue/order';
 
 /** An item of the run table in DynamoDB's attribute format. */
 export type Item = Record<string, AttributeValue>;
@@ -92,16 +91,6 @@ export const requestItem = (team: string, id: string, runId: string): Item => ({
   ...requestItemKey(team, id),
   madeRun: text(runId),
 });
-
-/** State that the queue keeps between two passes, and the shares that other readers need to compute the same order. */
-export interface QueueDocument {
-  usage: QueueUsage;
-  /** When the next create call may be made, epoch milliseconds. @default - now */
-  nextCreateAt?: number;
-  shares: Readonly<Record<string, number>>;
-  /** Limits of the pools that waiting runs need, by name; absent where none is known. @default - none */
-  limits?: Readonly<Record<string, number>>;
-}
 
 export const gpuItem = (evidence: GpuEvidence): Item => ({
   ...documentItem(key(ITEM.gpus, `${evidence.uuid}#${evidence.team}`), evidence),
