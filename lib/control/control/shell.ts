@@ -46,7 +46,6 @@ export async function openShell(
 
 /** Why no shell can be opened on any host of the run; undefined when it can. */
 function runIssue(run: RunRecord, isAllowed: boolean, place: RunPlace): Issue | undefined {
-  const at = { got: `${run.runId}, ${run.state}` };
   if (run.kind !== 'training')
     return issue('shell/kind', 'error', 'run', {
       must: 'must be a training run: the API has no remote debugging for processing jobs',
@@ -61,7 +60,7 @@ function runIssue(run: RunRecord, isAllowed: boolean, place: RunPlace): Issue | 
   if (isOver(run) || run.attempt?.phase !== 'created')
     return issue('shell/not-running', 'error', 'run', {
       must: 'must have a live job',
-      ...at,
+      got: `${run.runId}, ${run.state}`,
       fix: 'see slipway status',
     });
   return undefined;

@@ -12,10 +12,8 @@ import { answerOrUndefined } from '../../shared/aws/answers';
 import { clientSettings } from '../shared/clients';
 import { entryPoint, parseProperties } from '../shared/custom-resource';
 
-/** Attributes that onEvent passes to isComplete besides the event itself. */
-export interface BuildInFlight {
-  BuildId?: string;
-}
+/** What onEvent passes to isComplete besides the event itself. */
+export type BuildInFlight = { BuildId?: string };
 
 /**
  * Builds the environment's image once per content hash. The tag is the hash: an existing tag needs no build, so that a deploy after a

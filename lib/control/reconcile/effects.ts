@@ -102,11 +102,8 @@ async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): 
     await sendMail(deps, record, notice);
   } catch (error) {
     // The notice stays in the outbox, and the run in the index of active runs, until it is published.
-    deps.log('error', 'a notice was not published', {
-      runId: record.runId,
-      notice: notice.id,
-      error: describeError(error),
-    });
+    const about = { runId: record.runId, notice: notice.id };
+    deps.log('error', 'a notice was not published', { ...about, error: describeError(error) });
     return false;
   }
   await sendChat(deps, record, notice);

@@ -244,14 +244,10 @@ async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Pr
     named.map(async (run) => ({ ...run, other: await deps.store.findOrUnreadable(run.id) })),
   );
   return found.flatMap(({ path, id, other }) => {
-    if (other?.team !== team)
-      return [
-        issue('run/unknown', 'error', path, {
-          must: `must be a run of team ${team}`,
-          got: id,
-          fix: 'see slipway list',
-        }),
-      ];
+    if (other?.team !== team) {
+      const text = { must: `must be a run of team ${team}`, got: id, fix: 'see slipway list' };
+      return [issue('run/unknown', 'error', path, text)];
+    }
     if (other instanceof UnreadableItem) return [unreadableIssue(path, other)];
     const isGone = path === 'checkpoints.startFrom' && other.filesDeletedAt !== undefined;
     const must = 'must be a run whose files were not deleted';
