@@ -17,11 +17,11 @@ export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): No
   const { stepsPerHour: speed, usualStepsPerHour: usual, slowHost, lossAlert } = vitals;
   const about = attempt.jobName;
   const notices: Notice[] = [];
-  const tell = (alert: string, runbook: string, text: string, host = '') =>
+  const add = (alert: string, runbook: string, text: string, host = '') =>
     notices.push(notice(record, now, { alert, about: host ? `${about}/${host}` : about, text, runbook }));
   if (speed !== null && usual !== null && speed < SLOW_SHARE * usual) {
     const text = `${speed} steps an hour, ${Math.round((100 * speed) / usual)} % of the ${usual} of the hour before`;
-    tell('throughput-drop', 'slow', text);
+    add('throughput-drop', 'slow', text);
   }
   const isKnown = (alert: string) => record.alerts.filter((id) => id.startsWith(`${alert}/${about}/`)).length;
   if (slowHost && isKnown('slow-host') < MAX_HOSTS) {
@@ -29,20 +29,20 @@ export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): No
     const text = host
       ? `${host} needs ${ratio} times as long as the other hosts for ${what}`
       : `${what} takes ${ratio} times as long as usual, and no single host is the cause`;
-    tell('slow-host', 'slow', text, host || 'network');
+    add('slow-host', 'slow', text, host || 'network');
   }
   const left = Math.max(0, MAX_HOSTS - isKnown('host-set-aside'));
   for (const { host, reason } of (vitals.setAside ?? []).slice(-left || Number.POSITIVE_INFINITY)) {
     const text = `${host} was set aside (${reason}) and a spare host took its place${leftText(vitals.sparesLeft)}`;
-    tell('host-set-aside', 'spare-hosts', text, host);
+    add('host-set-aside', 'spare-hosts', text, host);
   }
   const cap = record.policy.maxCostUsd;
   const projected = projectedUsd(record, attempt, now);
   if (cap !== null && projected !== undefined && projected > cap) {
     const text = `at this speed the run will cost $${projected.toFixed(0)}, limits.maxCostUsd is $${cap.toFixed(0)}; it will be stopped after a checkpoint`;
-    tell('spend-projected', 'spend', text);
+    add('spend-projected', 'spend', text);
   }
-  if (lossAlert) tell('loss-alert', 'loss', lossAlert);
+  if (lossAlert) add('loss-alert', 'loss', lossAlert);
   return notices;
 }
 
