@@ -5,7 +5,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { serviceError } from '../../lib/cli/aws-errors';
 import { savePage } from '../../lib/cli/page-file';
-import { payloadIssue } from '../../lib/control/control/payload';
+import { payloadIssue } from '../../lib/control/control/own-run';
 import { runCli } from '../support/run-cli';
 
 const RUN = 'runs/builtin/starter.yaml';

@@ -1,8 +1,8 @@
 // Reports about the queues of other schedulers, tried on ours: README.md and queue.md have the table.
 import { expect, test } from 'vitest';
 import { admit, type QueueInput } from '../../lib/core/queue/admit';
+import type { PoolNeeds, QueuedRun } from '../../lib/core/queue/order';
 import { choosePreemptions, type PreemptibleRun } from '../../lib/core/queue/preempt';
-import type { PoolNeeds, QueuedRun } from '../../lib/core/queue/usage';
 
 const NOW = Date.UTC(2026, 11, 1);
 const HOUR = 3_600_000;

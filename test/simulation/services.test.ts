@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Item, runKey } from '../../lib/control/shared/items';
-import { ACTIVE_INDEX, ACTIVE_VALUE } from '../../lib/core/contracts/storage';
+import { ACTIVE_INDEX } from '../../lib/core/contracts/storage';
 import { VirtualClock } from '../../tools/simulation/core/clock';
 import { Random } from '../../tools/simulation/core/random';
 import { RateLimit } from '../../tools/simulation/core/rate-limit';
@@ -99,12 +99,12 @@ test('one read of several items takes a hundred keys, each once', () => {
 test('a query of an index finds what was written since the last one, in the order and with the key that it asks for', () => {
   const { table } = world();
   const write = (id: string, more: Item = {}) => table.overwrite({ ...runKey(id), ...more });
-  const active = { active: { S: ACTIVE_VALUE } };
+  const active = { active: { S: ACTIVE_INDEX.value } };
   const query = {
-    IndexName: ACTIVE_INDEX,
+    IndexName: ACTIVE_INDEX.name,
     KeyConditionExpression: '#key = :value',
     ExpressionAttributeNames: { '#key': 'active' },
-    ExpressionAttributeValues: { ':value': { S: ACTIVE_VALUE } },
+    ExpressionAttributeValues: { ':value': { S: ACTIVE_INDEX.value } },
   };
   const find = (input: object = query) => {
     const answer = table.operations.Query?.run(input as never, {} as never) as { Items?: Item[] } | undefined;

@@ -1,16 +1,16 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { fromStoredNames } from '../../lib/control/shared/items';
-import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX } from '../../lib/core/contracts/storage';
+import { ITEM } from '../../lib/core/contracts/storage';
 import type { TimelineEvent } from '../../lib/core/lifecycle/action';
 import type { Attempt } from '../../lib/core/lifecycle/record';
 import type { SimRun } from './world/sim-run';
 import type { World } from './world/world';
 
 /** The timeline events of a run in the run table. */
-export const timelineOf = (world: World, run: SimRun): TimelineEvent[] => documentsOf(world, run, EVENT_ITEM_PREFIX);
+export const timelineOf = (world: World, run: SimRun): TimelineEvent[] => documentsOf(world, run, ITEM.events);
 
 /** The attempts of a run in the run table. */
-export const attemptsOf = (world: World, run: SimRun): Attempt[] => documentsOf(world, run, ATTEMPT_ITEM_PREFIX);
+export const attemptsOf = (world: World, run: SimRun): Attempt[] => documentsOf(world, run, ITEM.attempts);
 
 /** The documents of the items of a run whose keys have this prefix. They are shared and must not be changed. */
 const documentsOf = <T>(world: World, { runId = '' }: SimRun, prefix: string): T[] =>

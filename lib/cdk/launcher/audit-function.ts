@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { CONTROL_TIMEOUT_SECONDS, ENV_ENVIRONMENT, ENV_RUN_TABLE } from '../../core/contracts/launcher';
+import { CONTROL_TIMEOUT_SECONDS, ENV } from '../../core/contracts/launcher';
 import { auditStatements } from '../access/audit-policy';
 import { allow } from '../access/statement';
 import { HandlerFunction } from '../functions/handler-function';
@@ -41,7 +41,7 @@ export class AuditFunction extends Construct {
       timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
       memorySize: 512,
       encryptionKey: launcher.operationsKey,
-      environment: { [ENV_ENVIRONMENT]: environment, [ENV_RUN_TABLE]: launcher.table.tableName },
+      environment: { [ENV.environment]: environment, [ENV.runTable]: launcher.table.tableName },
     });
     allow(this.function.role, ...auditStatements(auditContext(this, props)));
     this.aliases = teamAliases(this, this.function, Object.keys(launcher.aliases));

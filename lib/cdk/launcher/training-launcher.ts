@@ -16,21 +16,12 @@ import {
   ASYNC_RETRIES,
   CONTROL_TIMEOUT_SECONDS,
   controlAliasName,
-  ENV_CHAT_TOPICS,
-  ENV_DOCS_URL,
-  ENV_ENVIRONMENT,
-  ENV_NOTIFICATION_TOPIC_ARN,
-  ENV_PREEMPTION,
-  ENV_RUN_QUEUE_URL,
-  ENV_RUN_RETENTION_DAYS,
-  ENV_RUN_TABLE,
-  ENV_TEAM_SHARES,
+  ENV,
   RECONCILE_TIMEOUT_SECONDS,
   RUN_QUEUE_MAX_RECEIVES,
   RUN_QUEUE_VISIBILITY_SECONDS,
 } from '../../core/contracts/launcher';
 import { controlFunctionName } from '../../core/contracts/names';
-import { ENV_METRIC_TEAMS } from '../../core/contracts/team-metrics';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, reconcileStatements } from '../access/launcher-policy';
 import { allow, placeOf } from '../access/statement';
@@ -186,18 +177,18 @@ export class TrainingLauncher extends Construct {
       encryptionKey: this.operationsKey,
       environment: {
         ...this.sharedEnvironment(),
-        [ENV_NOTIFICATION_TOPIC_ARN]: this.topic.topicArn,
-        [ENV_TEAM_SHARES]: JSON.stringify(this.props.shares),
-        ...(this.props.docsUrl && { [ENV_DOCS_URL]: this.props.docsUrl }),
+        [ENV.notificationTopicArn]: this.topic.topicArn,
+        [ENV.teamShares]: JSON.stringify(this.props.shares),
+        ...(this.props.docsUrl && { [ENV.docsUrl]: this.props.docsUrl }),
         ...(Object.keys(this.chatTopics).length > 0 && {
-          [ENV_CHAT_TOPICS]: Stack.of(this).toJsonString(
+          [ENV.chatTopics]: Stack.of(this).toJsonString(
             Object.fromEntries(Object.entries(this.chatTopics).map(([name, topic]) => [name, topic.topicArn])),
           ),
         }),
         ...(this.props.dashboardTeams?.length && {
-          [ENV_METRIC_TEAMS]: JSON.stringify(this.props.dashboardTeams),
+          [ENV.metricTeams]: JSON.stringify(this.props.dashboardTeams),
         }),
-        ...(this.props.preemption && { [ENV_PREEMPTION]: JSON.stringify(this.props.preemption) }),
+        ...(this.props.preemption && { [ENV.preemption]: JSON.stringify(this.props.preemption) }),
       },
     });
     const statements = reconcileStatements(this.context(), {
@@ -231,10 +222,10 @@ export class TrainingLauncher extends Construct {
 
   private sharedEnvironment(): Record<string, string> {
     return {
-      [ENV_ENVIRONMENT]: this.props.environment,
-      [ENV_RUN_TABLE]: this.table.tableName,
-      [ENV_RUN_QUEUE_URL]: this.queue.queueUrl,
-      [ENV_RUN_RETENTION_DAYS]: String(this.props.runRetentionDays ?? DEFAULT_RUN_RETENTION_DAYS),
+      [ENV.environment]: this.props.environment,
+      [ENV.runTable]: this.table.tableName,
+      [ENV.runQueueUrl]: this.queue.queueUrl,
+      [ENV.runRetentionDays]: String(this.props.runRetentionDays ?? DEFAULT_RUN_RETENTION_DAYS),
     };
   }
 

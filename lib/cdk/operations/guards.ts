@@ -6,8 +6,8 @@ import { teamKeysOf } from '../../core/config/descriptor';
 import { teamsWithGroups } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { GUARD_TYPE, UNPROTECT_TYPE } from '../../core/contracts/custom-resources';
-import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
-import { ACTIVE_INDEX, CLOSED_ITEM } from '../../core/contracts/storage';
+import { ENV } from '../../core/contracts/launcher';
+import { ACTIVE_INDEX, ITEM } from '../../core/contracts/storage';
 import { arnOf, type ExactStatement } from '../access/statement';
 import { customResource } from '../functions/handler-resource';
 
@@ -43,7 +43,7 @@ export class Guards extends Construct {
       resourceType: GUARD_TYPE,
       handler: 'guards',
       description: `Refuses to ${id.toLowerCase()} under live runs`,
-      environment: { [ENV_RUN_TABLE]: props.runTableName },
+      environment: { [ENV.runTable]: props.runTableName },
       statements: guardStatements(Stack.of(this), props.runTableName),
       serviceTimeout: Duration.minutes(3),
       properties: { environment: props.environment, ...properties },
@@ -59,9 +59,9 @@ function guardStatements(stack: Stack, runTableName: string): ExactStatement[] {
       sid: 'CloseEnvironment',
       actions: ['dynamodb:PutItem'],
       resources: [table],
-      conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CLOSED_ITEM] } },
+      conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [ITEM.closed] } },
     },
-    { sid: 'ListActiveRuns', actions: ['dynamodb:Query'], resources: [`${table}/index/${ACTIVE_INDEX}`] },
+    { sid: 'ListActiveRuns', actions: ['dynamodb:Query'], resources: [`${table}/index/${ACTIVE_INDEX.name}`] },
     {
       sid: 'ReadRunTable',
       actions: ['kms:Decrypt'],

@@ -2,17 +2,7 @@ import { RemovalPolicy } from 'aws-cdk-lib';
 import * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import type { Construct } from 'constructs';
 import { runTableName } from '../../core/contracts/names';
-import {
-  ACTIVE_INDEX,
-  ACTIVE_INDEX_PARTITION_KEY,
-  ACTIVE_INDEX_SORT_KEY,
-  RUN_TABLE_PARTITION_KEY,
-  RUN_TABLE_SORT_KEY,
-  RUN_TABLE_TTL_ATTRIBUTE,
-  TEAM_INDEX,
-  TEAM_INDEX_PARTITION_KEY,
-  TEAM_INDEX_SORT_KEY,
-} from '../../core/contracts/storage';
+import { ACTIVE_INDEX, RUN_TABLE, TEAM_INDEX } from '../../core/contracts/storage';
 import type { TrainingLauncherProps } from '../launcher/training-launcher';
 
 const text = (name: string): dynamodb.Attribute => ({ name, type: dynamodb.AttributeType.STRING });
@@ -21,12 +11,15 @@ const text = (name: string): dynamodb.Attribute => ({ name, type: dynamodb.Attri
 export function runTable(scope: Construct, props: TrainingLauncherProps): dynamodb.ITable {
   const named = { tableName: runTableName(props.environment), encryptionKey: props.storage.key };
   if (props.adopt)
-    return dynamodb.Table.fromTableAttributes(scope, 'Runs', { ...named, globalIndexes: [ACTIVE_INDEX, TEAM_INDEX] });
+    return dynamodb.Table.fromTableAttributes(scope, 'Runs', {
+      ...named,
+      globalIndexes: [ACTIVE_INDEX.name, TEAM_INDEX.name],
+    });
   const table = new dynamodb.Table(scope, 'Runs', {
     ...named,
-    partitionKey: text(RUN_TABLE_PARTITION_KEY),
-    sortKey: text(RUN_TABLE_SORT_KEY),
-    timeToLiveAttribute: RUN_TABLE_TTL_ATTRIBUTE,
+    partitionKey: text(RUN_TABLE.partitionKey),
+    sortKey: text(RUN_TABLE.sortKey),
+    timeToLiveAttribute: RUN_TABLE.expiresAt,
     billingMode: dynamodb.BillingMode.PAY_PER_REQUEST,
     encryption: dynamodb.TableEncryption.CUSTOMER_MANAGED,
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
@@ -34,14 +27,14 @@ export function runTable(scope: Construct, props: TrainingLauncherProps): dynamo
     removalPolicy: props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
   table.addGlobalSecondaryIndex({
-    indexName: ACTIVE_INDEX,
-    partitionKey: text(ACTIVE_INDEX_PARTITION_KEY),
-    sortKey: text(ACTIVE_INDEX_SORT_KEY),
+    indexName: ACTIVE_INDEX.name,
+    partitionKey: text(ACTIVE_INDEX.partitionKey),
+    sortKey: text(ACTIVE_INDEX.sortKey),
   });
   table.addGlobalSecondaryIndex({
-    indexName: TEAM_INDEX,
-    partitionKey: text(TEAM_INDEX_PARTITION_KEY),
-    sortKey: text(TEAM_INDEX_SORT_KEY),
+    indexName: TEAM_INDEX.name,
+    partitionKey: text(TEAM_INDEX.partitionKey),
+    sortKey: text(TEAM_INDEX.sortKey),
   });
   return table;
 }

@@ -9,33 +9,20 @@ import {
   PutBucketPolicyCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
-import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type AdoptedBucket, adoptStorageSchema } from '../../core/contracts/custom-resources';
 import { EMPTYING_SID, LEFTOVER_RULE, LEFTOVER_TAG } from '../../core/contracts/storage';
 import { answerOrUndefined } from '../../shared/aws/answers';
 import { bucketPolicy, canonicalStatement } from '../../shared/aws/policy-document';
 import { clientSettings, s3Settings } from '../shared/clients';
-import { acceptingRollback, entryPoint, parseProperties } from '../shared/custom-resource';
-
-/** Clients that storage adoption uses. */
-export interface AdoptStorageDeps {
-  s3: S3Client;
-  dynamo: DynamoDBClient;
-  ecr: ECRClient;
-  kms: KMSClient;
-}
+import { acceptingRollback, entryPoint, whileItExists } from '../shared/custom-resource';
 
 /**
  * Adopts the storage that an earlier stack left behind. Create and update check that all of it exists, and fail with a list of everything
  * that is missing; then they add the missing statements to the bucket policies and set the expiration of uncommitted checkpoints. Repeating
  * an event changes nothing. Delete does nothing: the adopted storage and its policies stay.
  */
-export async function onEvent(
-  deps: AdoptStorageDeps,
-  event: CdkCustomResourceEvent,
-): Promise<CdkCustomResourceResponse> {
-  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
-  const { buckets, keyArn, tableName, repositoryName } = parseProperties(adoptStorageSchema, event);
+export const onEvent = whileItExists(adoptStorageSchema, async (deps: AdoptStorageDeps, properties) => {
+  const { buckets, keyArn, tableName, repositoryName } = properties;
   const checks = await Promise.all([
     ...buckets.map(({ name }) =>
       missing(`bucket ${name}`, () => deps.s3.send(new HeadBucketCommand({ Bucket: name }))),
@@ -55,7 +42,7 @@ export async function onEvent(
     );
   for (const bucket of buckets) await restore(deps.s3, bucket);
   return { PhysicalResourceId: `adopted-${buckets[0]?.name}` };
-}
+});
 
 const NOT_FOUND = [
   'NotFound',
@@ -114,12 +101,12 @@ async function restoreExpiration(s3: S3Client, Bucket: string, Days: number): Pr
   await s3.send(new PutBucketLifecycleConfigurationCommand({ Bucket, LifecycleConfiguration: { Rules } }));
 }
 
-const deps = (): AdoptStorageDeps => ({
+type AdoptStorageDeps = ReturnType<typeof deps>;
+const deps = () => ({
   s3: new S3Client(s3Settings(process.env)),
   dynamo: new DynamoDBClient(clientSettings),
   ecr: new ECRClient(clientSettings),
   kms: new KMSClient(clientSettings),
 });
 
-/** Entry point of the function that adopts storage. */
 export const handler = entryPoint(deps, onEvent, acceptingRollback);

@@ -2,8 +2,7 @@ import type { Context } from 'aws-lambda';
 import { type ControlAnswer, readRequestSchema } from '../../core/contracts/control';
 import { findTeamOfAlias } from '../../core/contracts/launcher';
 import { type ReadDeps, readDeps } from '../control/deps';
-import { refusal } from '../control/own-run';
-import { aliasRefusal, payloadIssue } from '../control/payload';
+import { aliasRefusal, payloadIssue, refusal } from '../control/own-run';
 import { answerRead } from '../control/reads/logs';
 import { Deadline } from '../shared/deadline';
 
@@ -22,7 +21,6 @@ export async function onQuestion(deps: ReadDeps, payload: unknown, invokedFuncti
 const deadline = new Deadline();
 let deps: ReadDeps | undefined;
 
-/** Entry point of the audit function. */
 export const handler = (event: unknown, context: Context) => {
   deadline.begin(context);
   deps ??= readDeps(process.env, deadline);

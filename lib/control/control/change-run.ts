@@ -2,10 +2,10 @@ import { DescribeTrainingJobCommand, UpdateTrainingJobCommand, type WarmPoolStat
 import { issue } from '../../core/config/issue';
 import type { DesiredAnswer, NoteAnswer, Refusal, ReleaseAnswer } from '../../core/contracts/control';
 import { keptPool, warmPoolUsd } from '../../core/lifecycle/accounting/spend';
+import { event } from '../../core/lifecycle/action';
 import { askResume, askStop, endPool, type IntentChange, isResumable, writeNote } from '../../core/lifecycle/intent';
 import { poolEnded } from '../../core/lifecycle/phases/settle-pool';
 import { isOver, liveAttempt, type RunRecord, type WarmPool } from '../../core/lifecycle/record';
-import { event } from '../../core/lifecycle/timeline';
 import { isJobNotFound } from '../shared/errors';
 import { sendAbout } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';

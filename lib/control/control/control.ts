@@ -8,10 +8,9 @@ import {
   type ControlRequest,
   controlRequestSchema,
   type PlanAnswer,
-  type PlanRequest,
   type Refusal,
+  type RequestOf,
   type ValidateAnswer,
-  type ValidateRequest,
 } from '../../core/contracts/control';
 import { findTeamOfAlias } from '../../core/contracts/launcher';
 import { checkRun } from '../../core/rules';
@@ -19,8 +18,7 @@ import { readDescriptor } from '../shared/descriptors';
 import { noteRun, releasePool, resumeRun, stopRun } from './change-run';
 import { deleteRun } from './delete-run';
 import type { ControlDeps, ReadDeps } from './deps';
-import { findOwnRun, refusal } from './own-run';
-import { aliasRefusal, payloadIssue } from './payload';
+import { aliasRefusal, findOwnRun, payloadIssue, refusal } from './own-run';
 import { answerRead } from './reads/logs';
 import { openShell } from './shell';
 import { confirmStart } from './start/check-run';
@@ -66,7 +64,7 @@ async function dispatch(deps: ControlDeps, team: string, request: ControlRequest
 }
 
 /** Requests that change one run of the team. */
-type OwnRequest = Extract<ControlRequest, { action: 'stop' | 'resume' | 'release' | 'delete' | 'shell' | 'note' }>;
+type OwnRequest = RequestOf<'stop' | 'resume' | 'release' | 'delete' | 'shell' | 'note'>;
 
 async function changeOwn(
   deps: ControlDeps,
@@ -97,7 +95,7 @@ async function changeOwn(
 async function validateRun(
   deps: Pick<ControlDeps, 'ssm' | 'environment' | 'region' | 'now'>,
   team: string,
-  { runFile, overrides }: ValidateRequest,
+  { runFile, overrides }: RequestOf<'validate'>,
 ): Promise<ValidateAnswer> {
   const { run, issues } = check(runFile, overrides, await readDescriptor(deps, team), deps.region);
   return { ok: true, isValid: !hasErrors(issues), issues: issues.map(bareIssue), codeSource: run?.code.source ?? null };
@@ -107,7 +105,7 @@ async function validateRun(
 async function planOfRun(
   deps: ReadDeps,
   team: string,
-  { runFile, overrides }: PlanRequest,
+  { runFile, overrides }: RequestOf<'plan'>,
 ): Promise<PlanAnswer | Refusal> {
   const descriptor = await readDescriptor(deps, team);
   const { run, issues } = check(runFile, overrides, descriptor, deps.region);

@@ -3,7 +3,7 @@ import { STANDING_PRICES } from '../../core/catalog/prices/prices';
 import type { Descriptor } from '../../core/config/descriptor';
 import { bucketAndKey, fillPlaceholders, isWithin, parseS3Uri } from '../../core/config/formats/places';
 import { issue } from '../../core/config/issue';
-import type { DeleteAnswer, DeleteRequest, Refusal } from '../../core/contracts/control';
+import type { DeleteAnswer, Refusal, RequestOf } from '../../core/contracts/control';
 import { runPrefixes } from '../../core/job/plan';
 import { forgetFiles } from '../../core/lifecycle/intent';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
@@ -28,7 +28,7 @@ const LIVE = { rule: 'delete/live', must: 'must be over before its files can be 
 export async function deleteRun(
   deps: ControlDeps,
   own: RunRecord,
-  { confirm }: DeleteRequest,
+  { confirm }: RequestOf<'delete'>,
 ): Promise<DeleteAnswer | Refusal> {
   const descriptor = await readDescriptor(deps, own.team);
   const { artifacts, checkpoints } = runPrefixes({ descriptor, runId: own.runId, attempt: 1 });

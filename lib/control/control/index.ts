@@ -6,12 +6,14 @@ import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { Context } from 'aws-lambda';
-import { ENV_RUN_QUEUE_URL } from '../../core/contracts/launcher';
+import type { S3Place } from '../../core/config/formats/places';
+import type { UploadAnswer } from '../../core/contracts/control';
+import { ENV } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
 import { teamKeyEncryption } from '../../core/job/team-key';
 import { clientSettings } from '../shared/clients';
 import { Deadline } from '../shared/deadline';
-import { ServiceQuotaReader } from '../shared/limit-reader';
+import { type LimitReader, ServiceQuotaReader } from '../shared/limit-reader';
 import { onRequest } from './control';
 import { type ControlDeps, readDeps } from './deps';
 
@@ -21,14 +23,17 @@ const KEY_HEADER = 'x-amz-server-side-encryption-aws-kms-key-id';
 
 /**
  * Presigns a PUT whose signature covers the checksum header and, if the team has its own key, the encryption headers: S3 rejects any other
- * content. They must be sent as headers; by default the presigner moves them into the query string, where S3 does not check them.
+ * content, for an hour. They must be sent as headers; by default the presigner moves them into the query string, where S3 does not check them.
  */
-export function presigner(s3: S3Client): ControlDeps['presign'] {
-  return async ({ bucket, key }, { sha256, teamKeyArn }) => {
+export function presigner(s3: S3Client) {
+  return async (
+    { bucket, key }: S3Place,
+    { sha256, teamKeyArn }: { sha256: string; bytes: number; teamKeyArn?: string },
+  ) => {
     const checksum = Buffer.from(sha256, 'hex').toString('base64');
     const encryption = teamKeyEncryption({ teamKeyArn });
     const command = new PutObjectCommand({ Bucket: bucket, Key: key, ChecksumSHA256: checksum, ...encryption });
-    const headers = {
+    const headers: UploadAnswer['headers'] = {
       [CHECKSUM_HEADER]: checksum,
       ...(teamKeyArn && { 'x-amz-server-side-encryption': 'aws:kms', [KEY_HEADER]: teamKeyArn }),
     };
@@ -38,15 +43,17 @@ export function presigner(s3: S3Client): ControlDeps['presign'] {
 }
 
 /** Clients and names from the function's environment variables. Throws when one is missing. */
-export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ControlDeps {
+export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()) {
   const forReads = readDeps(env, deadline);
   const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
+  const limits = new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock);
   return {
     ...forReads,
-    queueUrl: requireEnv(env, ENV_RUN_QUEUE_URL),
+    queueUrl: requireEnv(env, ENV.runQueueUrl),
+    // Only for remote debugging and warm pools: control creates and stops no job.
     sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
     sqs: deadline.limit(new SQSClient(clientSettings)),
-    limits: new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock),
+    limits: limits as LimitReader,
     presign: presigner(forReads.s3),
     randomSecret: () => randomBytes(32).toString('hex'),
   };
@@ -55,7 +62,6 @@ export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): 
 const deadline = new Deadline();
 let deps: ControlDeps | undefined;
 
-/** Entry point of the control function. */
 export const handler = (event: unknown, context: Context) => {
   deadline.begin(context);
   deps ??= controlDeps(process.env, deadline);

@@ -1,4 +1,5 @@
-import { type Issue, issue } from '../../core/config/issue';
+import { plainLine } from '../../core/config/formats/plain-text';
+import { formatPath, type Issue, issue } from '../../core/config/issue';
 import type { Refusal } from '../../core/contracts/control';
 import { runCommand } from '../../core/contracts/names';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
@@ -8,7 +9,6 @@ import { UnreadableItem } from '../shared/stored';
 import { type SpentBudget, spentBudget } from '../shared/team-budget';
 import type { ControlDeps, ReadDeps } from './deps';
 
-/** A refusal with these issues. */
 export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
 
 /** Finds a run of this team. A run of another team is treated as if it did not exist, so that run ids are not disclosed. */
@@ -36,7 +36,6 @@ export const liveIssue = (
     fix: `run ${runCommand('stop', runId, { name: environment, team, region })} first`,
   });
 
-/** A run of the team whose item in the table cannot be read. */
 export const unreadableIssue = (path: string, { runId, why }: UnreadableItem): Issue =>
   issue('run/unreadable', 'error', path, {
     must: 'must be readable in the run table',
@@ -83,3 +82,40 @@ const liveRunsIssue = (team: string, got: number): Issue =>
     got,
     fix: 'stop those that are not needed; see slipway list --active',
   });
+
+/**
+ * Refusal of a call that did not come through the alias of a team.
+ * @param key of the descriptor that holds the right alias
+ */
+export const aliasRefusal = (got: string, key: 'controlAliasArn' | 'auditAliasArn'): Refusal =>
+  refusal(
+    issue('control/alias', 'error', '', {
+      must: 'must be invoked through the alias of a team (team-<name>)',
+      got,
+      fix: `use ${key} of the descriptor`,
+    }),
+  );
+
+/** Characters of a value in a message. */
+const MAX_SHOWN = 100;
+
+/** One error in a payload, from a zod issue, with the value that was given (parse with `reportInput: true`). */
+export function payloadIssue({
+  path,
+  message,
+  input,
+}: {
+  path: PropertyKey[];
+  message: string;
+  input?: unknown;
+}): Issue {
+  // For an unknown action zod reports the whole payload as the input.
+  const got = typeof input === 'object' && input !== null ? Reflect.get(input, path.at(-1) ?? '') : input;
+  const fix = 'correct it, or use a command line of the version of the environment';
+  const text = {
+    must: message,
+    ...(['string', 'number', 'boolean'].includes(typeof got) && { got: plainLine(String(got), MAX_SHOWN) }),
+    fix,
+  };
+  return issue('control/payload', 'error', formatPath(path), text);
+}

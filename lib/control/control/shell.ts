@@ -5,7 +5,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { StartSessionCommand, type StartSessionCommandInput } from '@aws-sdk/client-ssm';
 import { type Issue, issue } from '../../core/config/issue';
-import type { Refusal, ShellAnswer, ShellRequest } from '../../core/contracts/control';
+import type { Refusal, RequestOf, ShellAnswer } from '../../core/contracts/control';
 import { type RunPlace, runCommand } from '../../core/contracts/names';
 import { noteEvent } from '../../core/lifecycle/intent';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
@@ -31,7 +31,7 @@ const COMMAND_DOCUMENT = 'AWS-StartInteractiveCommand';
 export async function openShell(
   deps: ControlDeps,
   own: RunRecord,
-  request: ShellRequest,
+  request: RequestOf<'shell'>,
 ): Promise<ShellAnswer | Refusal> {
   const { guardrails } = await readDescriptor(deps, own.team);
   const place = { name: deps.environment, team: own.team, region: deps.region };
@@ -46,7 +46,6 @@ export async function openShell(
 
 /** Why no shell can be opened on any host of the run; undefined when it can. */
 function runIssue(run: RunRecord, isAllowed: boolean, place: RunPlace): Issue | undefined {
-  const at = { got: `${run.runId}, ${run.state}` };
   if (run.kind !== 'training')
     return issue('shell/kind', 'error', 'run', {
       must: 'must be a training run: the API has no remote debugging for processing jobs',
@@ -61,7 +60,7 @@ function runIssue(run: RunRecord, isAllowed: boolean, place: RunPlace): Issue | 
   if (isOver(run) || run.attempt?.phase !== 'created')
     return issue('shell/not-running', 'error', 'run', {
       must: 'must have a live job',
-      ...at,
+      got: `${run.runId}, ${run.state}`,
       fix: 'see slipway status',
     });
   return undefined;
@@ -110,7 +109,7 @@ async function enableRemoteDebug(
 async function startSession(
   deps: ControlDeps,
   run: RunRecord,
-  { host, command }: ShellRequest,
+  { host, command }: RequestOf<'shell'>,
   trainingJobName: string,
 ): Promise<ShellAnswer | Refusal> {
   const input: StartSessionCommandInput = {

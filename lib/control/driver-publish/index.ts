@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type DriverArchive, driverArchiveSchema, driverPublishSchema } from '../../core/contracts/custom-resources';
+import { eachInTurn } from '../../shared/aws/pace';
 import { s3Settings } from '../shared/clients';
-import { entryPoint, parseProperties } from '../shared/custom-resource';
+import { entryPoint, whileItExists } from '../shared/custom-resource';
 
-/** Clients that the publication of the driver uses. */
-export interface PublishDeps {
-  s3: S3Client;
-}
+type PublishDeps = { s3: S3Client };
 
 const CONCURRENCY = 8;
 
@@ -18,25 +15,17 @@ const CONCURRENCY = 8;
  * Create and update write every file; writing twice gives the same objects. Nothing is ever deleted: an attempt keeps its driver version,
  * and a run that started before an update resumes with the files that it started with.
  */
-export async function onEvent(deps: PublishDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
-  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
-  const { sourceBucket, sourceKey, bucket, hash } = parseProperties(driverPublishSchema, event);
+export const onEvent = whileItExists(driverPublishSchema, async (deps: PublishDeps, properties) => {
+  const { sourceBucket, sourceKey, bucket, hash } = properties;
   const archive = await readArchive(deps, sourceBucket, sourceKey);
   requireHash(archive, hash);
   const prefix = `drivers/${hash}/`;
-  for (let i = 0; i < archive.files.length; i += CONCURRENCY) {
-    const batch = archive.files.slice(i, i + CONCURRENCY);
-    await Promise.all(
-      batch.map(({ name, text }) =>
-        deps.s3.send(
-          new PutObjectCommand({ Bucket: bucket, Key: `${prefix}${name}`, Body: Buffer.from(text, 'utf8') }),
-        ),
-      ),
-    );
-  }
+  await eachInTurn(archive.files, CONCURRENCY, ({ name, text }) =>
+    deps.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}${name}`, Body: Buffer.from(text, 'utf8') })),
+  );
   const Data = { Uri: `s3://${bucket}/${prefix}`, Hash: hash, Files: archive.files.length };
   return { PhysicalResourceId: `driver-${bucket}`, Data };
-}
+});
 
 async function readArchive({ s3 }: PublishDeps, Bucket: string, Key: string): Promise<DriverArchive> {
   const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }));
@@ -52,5 +41,4 @@ function requireHash({ files, hash }: DriverArchive, expected: string): void {
   throw new Error(`driver: must have the hash ${expected}, got ${found}; synthesise and deploy again`);
 }
 
-/** Entry point of the function that publishes the driver. */
 export const handler = entryPoint(() => ({ s3: new S3Client(s3Settings(process.env)) }), onEvent);

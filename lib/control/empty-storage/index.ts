@@ -8,16 +8,6 @@ import { bucketPolicy } from '../../shared/aws/policy-document';
 import { clientSettings, s3Settings } from '../shared/clients';
 import { parseProperties, pointingToLog, stackStatus } from '../shared/custom-resource';
 
-/** Clients for emptying buckets, and the remaining time. */
-export interface EmptyStorageDeps {
-  cloudFormation: CloudFormationClient;
-  s3: S3Client;
-  /** Partition of the ARNs in bucket policies. */
-  partition: string;
-  /** Milliseconds until the function must have answered. */
-  remainingMs(): number;
-}
-
 const RESERVE_MS = 20_000;
 /** Stack states in which the buckets are deleted, by the configured policy. */
 const EMPTIES: Readonly<Record<'rollback' | 'always', readonly string[]>> = {
@@ -81,15 +71,14 @@ async function emptyBucket({ s3, remainingMs }: EmptyStorageDeps, Bucket: string
   }
 }
 
-/** Entry point of the function that empties buckets. */
+type EmptyStorageDeps = ReturnType<typeof depsOf>;
+const depsOf = (context: Context) => ({
+  cloudFormation: new CloudFormationClient(clientSettings),
+  s3: new S3Client(s3Settings(process.env)),
+  partition: context.invokedFunctionArn.split(':')[1] ?? 'aws',
+  remainingMs: () => context.getRemainingTimeInMillis(),
+});
+
 export const handler = pointingToLog((event: CdkCustomResourceEvent, context: Context) =>
-  onEvent(
-    {
-      cloudFormation: new CloudFormationClient(clientSettings),
-      s3: new S3Client(s3Settings(process.env)),
-      partition: context.invokedFunctionArn.split(':')[1] ?? 'aws',
-      remainingMs: () => context.getRemainingTimeInMillis(),
-    },
-    event,
-  ),
+  onEvent(depsOf(context), event),
 );

@@ -1,34 +1,21 @@
 import { Logger } from '@aws-lambda-powertools/logger';
 import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
-import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type Issue, issue } from '../../core/config/issue';
 import { existingStorageSchema } from '../../core/contracts/custom-resources';
 import { type StorageProbe, storageProbes } from '../../shared/aws/existing-storage';
 import { clientSettings, s3Settings } from '../shared/clients';
-import { acceptingRollback, entryPoint, isNamed, parseProperties, refuseErrors } from '../shared/custom-resource';
-
-/** Clients that the check of existing storage uses. */
-export interface ExistingStorageDeps {
-  s3: S3Client;
-  kms: KMSClient;
-  warn(message: string): void;
-}
+import { acceptingRollback, entryPoint, isNamed, refuseErrors, whileItExists } from '../shared/custom-resource';
 
 /**
  * Checks existing buckets and an existing key before anything that uses them is created. Create and update fail with all issues at once;
  * warnings go to the log. Delete does nothing: buckets and key are not changed.
  */
-export async function onEvent(
-  deps: ExistingStorageDeps,
-  event: CdkCustomResourceEvent,
-): Promise<CdkCustomResourceResponse> {
-  const PhysicalResourceId = 'existing-storage';
-  if (event.RequestType === 'Delete') return { PhysicalResourceId };
-  const probes = storageProbes(deps, parseProperties(existingStorageSchema, event));
+export const onEvent = whileItExists(existingStorageSchema, async (deps: ReturnType<typeof makeDeps>, properties) => {
+  const probes = storageProbes(deps, properties);
   refuseErrors((await Promise.all(probes.map(unlessDenied))).flat(), (message) => deps.warn(message));
-  return { PhysicalResourceId };
-}
+  return { PhysicalResourceId: 'existing-storage' };
+});
 
 /**
  * The role of this function has permission to read these resources, so a denial comes from the policy of the bucket or key, or from its
@@ -50,11 +37,10 @@ async function unlessDenied({ what, name, findIssues }: StorageProbe): Promise<I
   }
 }
 
-function deps(): ExistingStorageDeps {
+function makeDeps() {
   const logger = new Logger({ serviceName: 'existing-storage' });
   const s3 = new S3Client(s3Settings(process.env));
-  return { s3, kms: new KMSClient(clientSettings), warn: (message) => logger.warn(message) };
+  return { s3, kms: new KMSClient(clientSettings), warn: (message: string) => logger.warn(message) };
 }
 
-/** Entry point of the function that checks existing storage. */
-export const handler = entryPoint(deps, onEvent, acceptingRollback);
+export const handler = entryPoint(makeDeps, onEvent, acceptingRollback);

@@ -5,19 +5,9 @@ import { paginateListProcessingJobs, paginateListTrainingJobs, SageMakerClient }
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { LIVE_JOB_STATUSES } from '../../core/catalog/job-statuses';
 import { type GuardProperties, guardSchema } from '../../core/contracts/custom-resources';
-import { ENV_RUN_TABLE } from '../../core/contracts/launcher';
+import { ENV } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
-import {
-  ACTIVE_INDEX,
-  ACTIVE_INDEX_PARTITION_KEY,
-  ACTIVE_VALUE,
-  CLOSED_ATTRIBUTE,
-  CLOSED_ITEM,
-  POOL_ONLY_ATTRIBUTE,
-  RUN_TABLE_PARTITION_KEY,
-  RUN_TABLE_SORT_KEY,
-  TEAM_INDEX_PARTITION_KEY,
-} from '../../core/contracts/storage';
+import { ACTIVE_INDEX, ITEM, RUN_TABLE, TEAM_INDEX } from '../../core/contracts/storage';
 import { answerOrUndefined } from '../../shared/aws/answers';
 import { itemsOf } from '../../shared/aws/pages';
 import { clientSettings } from '../shared/clients';
@@ -114,16 +104,6 @@ const gone = (old: readonly string[] = [], now: readonly string[] = []): string[
 const listed = (kind: string, names: readonly string[]): string =>
   `${kind}${names.length > 1 ? 's' : ''} ${names.join(', ')}`;
 
-/** Clients that the guards use. */
-export interface GuardDeps {
-  dynamo: DynamoDBClient;
-  sagemaker: SageMakerClient;
-  tableName: string;
-  now(): Date;
-  sleep(milliseconds: number): Promise<void>;
-  isRollback(event: CdkCustomResourceEvent): Promise<boolean>;
-}
-
 /** Time between closing the environment and reading its runs: a start that was already in progress appears in the index by then. */
 const SETTLE_MS = 10_000;
 
@@ -187,9 +167,9 @@ export const accepted = (event: CdkCustomResourceEvent): CdkCustomResourceRespon
 /** Records whether runs may start, for control to read. */
 async function close({ dynamo, tableName }: GuardDeps, isClosed: boolean): Promise<void> {
   const Item = {
-    [RUN_TABLE_PARTITION_KEY]: { S: CLOSED_ITEM },
-    [RUN_TABLE_SORT_KEY]: { S: CLOSED_ITEM },
-    [CLOSED_ATTRIBUTE]: { BOOL: isClosed },
+    [RUN_TABLE.partitionKey]: { S: ITEM.closed },
+    [RUN_TABLE.sortKey]: { S: ITEM.closed },
+    [RUN_TABLE.isClosed]: { BOOL: isClosed },
   };
   // Without a table no run can start.
   await answerOrUndefined(dynamo.send(new PutItemCommand({ TableName: tableName, Item })), 'ResourceNotFoundException');
@@ -217,18 +197,18 @@ function refusal(what: string, live: string[]): string {
 async function activeRuns({ dynamo, tableName }: GuardDeps, teams?: readonly string[]): Promise<string[]> {
   const query = {
     TableName: tableName,
-    IndexName: ACTIVE_INDEX,
+    IndexName: ACTIVE_INDEX.name,
     KeyConditionExpression: '#k = :v',
-    ExpressionAttributeNames: { '#k': ACTIVE_INDEX_PARTITION_KEY },
-    ExpressionAttributeValues: { ':v': { S: ACTIVE_VALUE } },
+    ExpressionAttributeNames: { '#k': ACTIVE_INDEX.partitionKey },
+    ExpressionAttributeValues: { ':v': { S: ACTIVE_INDEX.value } },
   };
   const read = itemsOf(paginateQuery({ client: dynamo }, query), ({ Items }) => Items);
   const found = (await answerOrUndefined(read, 'ResourceNotFoundException')) ?? [];
   return found
     .filter(
-      (item) => !item[POOL_ONLY_ATTRIBUTE]?.BOOL && (!teams || teams.includes(item[TEAM_INDEX_PARTITION_KEY]?.S ?? '')),
+      (item) => !item[RUN_TABLE.poolOnly]?.BOOL && (!teams || teams.includes(item[TEAM_INDEX.partitionKey]?.S ?? '')),
     )
-    .flatMap((item) => item[RUN_TABLE_PARTITION_KEY]?.S ?? []);
+    .flatMap((item) => item[RUN_TABLE.partitionKey]?.S ?? []);
 }
 
 /**
@@ -251,19 +231,20 @@ async function liveJobs({ sagemaker, now }: GuardDeps, environment: string): Pro
   return found.flatMap((name) => (name?.startsWith(prefix) ? [name] : []));
 }
 
+export type GuardDeps = ReturnType<typeof guardDeps>;
+
 /** Clients and the table name from the function's environment variables. Throws when one is missing. */
-export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
+export function guardDeps(env: NodeJS.ProcessEnv) {
   return {
     dynamo: new DynamoDBClient(clientSettings),
     sagemaker: new SageMakerClient(clientSettings),
-    tableName: requireEnv(env, ENV_RUN_TABLE),
+    tableName: requireEnv(env, ENV.runTable),
     now: () => new Date(),
-    sleep: (milliseconds) => sleep(milliseconds),
+    sleep: (milliseconds: number): Promise<void> => sleep(milliseconds),
     isRollback,
   };
 }
 
-/** Entry point of both guards. */
 export const handler = entryPoint(
   () => guardDeps(process.env),
   onEvent,

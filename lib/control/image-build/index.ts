@@ -12,17 +12,8 @@ import { answerOrUndefined } from '../../shared/aws/answers';
 import { clientSettings } from '../shared/clients';
 import { entryPoint, parseProperties } from '../shared/custom-resource';
 
-/** Clients that the image build uses. */
-export interface ImageBuildDeps {
-  codebuild: CodeBuildClient;
-  ecr: ECRClient;
-  logs: CloudWatchLogsClient;
-}
-
-/** Attributes that onEvent passes to isComplete besides the event itself. */
-export interface BuildInFlight {
-  BuildId?: string;
-}
+/** What onEvent passes to isComplete besides the event itself. */
+export type BuildInFlight = { BuildId?: string };
 
 /**
  * Builds the environment's image once per content hash. The tag is the hash: an existing tag needs no build, so that a deploy after a
@@ -107,7 +98,8 @@ async function restore({ ecr }: ImageBuildDeps, repositoryName: string, tag: str
   return (await answerOrUndefined(restored, 'ImageNotFoundException')) ?? false;
 }
 
-const deps = (): ImageBuildDeps => ({
+type ImageBuildDeps = ReturnType<typeof deps>;
+const deps = () => ({
   codebuild: new CodeBuildClient(clientSettings),
   ecr: new ECRClient(clientSettings),
   logs: new CloudWatchLogsClient(clientSettings),

@@ -4,27 +4,22 @@ import {
   DescribeLogGroupsCommand,
   PutRetentionPolicyCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
-import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { logRetentionSchema } from '../../core/contracts/custom-resources';
 import { answerOrUndefined } from '../../shared/aws/answers';
 import { clientSettings } from '../shared/clients';
-import { acceptingRollback, entryPoint, parseProperties } from '../shared/custom-resource';
+import { acceptingRollback, entryPoint, whileItExists } from '../shared/custom-resource';
 
-/** Clients that the log retention uses. */
-export interface RetentionDeps {
-  logs: CloudWatchLogsClient;
-}
+type RetentionDeps = { logs: CloudWatchLogsClient };
 
 /**
  * Sets a retention on SageMaker's own log groups if none is set: all jobs of the Region share these groups, so an existing value was chosen
  * by someone and is kept. Delete changes nothing.
  */
-export async function onEvent(deps: RetentionDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
-  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
-  const { logGroupNames, retentionDays } = parseProperties(logRetentionSchema, event);
+export const onEvent = whileItExists(logRetentionSchema, async (deps: RetentionDeps, properties) => {
+  const { logGroupNames, retentionDays } = properties;
   for (const name of logGroupNames) await setWhenUnset(deps, name, retentionDays);
   return { PhysicalResourceId: 'shared-log-retention' };
-}
+});
 
 async function setWhenUnset({ logs }: RetentionDeps, logGroupName: string, retentionInDays: number): Promise<void> {
   const { logGroups } = await logs.send(new DescribeLogGroupsCommand({ logGroupNamePrefix: logGroupName }));
@@ -38,5 +33,4 @@ async function setWhenUnset({ logs }: RetentionDeps, logGroupName: string, reten
 
 const deps = () => ({ logs: new CloudWatchLogsClient(clientSettings) });
 
-/** Entry point of the function that sets the retention of shared log groups. */
 export const handler = entryPoint(deps, onEvent, acceptingRollback);

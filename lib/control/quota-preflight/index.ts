@@ -1,20 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type QuotaPreflightProperties, quotaPreflightSchema } from '../../core/contracts/custom-resources';
 import { requireEnv } from '../../core/contracts/names';
 import { increaseCommand, judgeForDeploy, type QuotaRow, quotaSentence, quotaTable, shortRows } from '../../core/quota';
 import { readAppliedLimits } from '../../shared/aws/applied-limits';
 import { fileIncrease, findOpenRequest } from '../../shared/aws/quota-increase';
-import { acceptingRollback, entryPoint, isNamed, parseProperties, withId } from '../shared/custom-resource';
-
-/** Clients that the quota preflight uses. */
-export interface PreflightDeps {
-  quotas: ServiceQuotasClient;
-  region: string;
-  clock: { now(): number; sleep(ms: number): Promise<void> };
-  log(message: string): void;
-}
+import { acceptingRollback, entryPoint, isNamed, whileItExists, withId } from '../shared/custom-resource';
 
 /** Number of shortfalls in the error message of a failed deploy; the log has all of them. CloudFormation truncates messages. */
 const NAMED_IN_REASON = 5;
@@ -26,9 +17,7 @@ const NAMED_IN_REASON = 5;
  * does not fail the deploy, because each launch checks again. Repeating an event is harmless: the only writes are the configured increase
  * requests, at most one per quota.
  */
-export async function onEvent(deps: PreflightDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
-  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
-  const properties = parseProperties(quotaPreflightSchema, event);
+export const onEvent = whileItExists(quotaPreflightSchema, async (deps: PreflightDeps, properties) => {
   const PhysicalResourceId = `quota-preflight-${properties.environment}`;
   if (properties.enforce === 'off' || properties.needs.length === 0) {
     const why = properties.enforce === 'off' ? 'quotas.enforce is off' : 'the environment names no instances';
@@ -38,7 +27,7 @@ export async function onEvent(deps: PreflightDeps, event: CdkCustomResourceEvent
   const short = shortRows(rows);
   if (short.length > 0) await handleShortfall(deps, properties, short);
   return { PhysicalResourceId, Data: { Summary: summary(rows, deps.clock.now()) } };
-}
+});
 
 async function check(deps: PreflightDeps, { needs }: QuotaPreflightProperties): Promise<QuotaRow[]> {
   const limits = await readAppliedLimits(deps.quotas, needs, (ms) => deps.clock.sleep(ms));
@@ -104,20 +93,21 @@ async function requestIncrease(deps: PreflightDeps, row: QuotaRow, code: string)
   return `${row.name} (${code}): ${row.needed} requested (${filed.id}, ${filed.status})`;
 }
 
+type PreflightDeps = ReturnType<typeof preflightDeps>;
+
 /** Clients and the Region from the function's environment variables. Throws when one is missing. */
-export function preflightDeps(env: NodeJS.ProcessEnv): PreflightDeps {
+export function preflightDeps(env: NodeJS.ProcessEnv) {
   return {
     // Retries when throttled: the service allows five reads per second for the whole account.
     quotas: new ServiceQuotasClient({ maxAttempts: 8, retryMode: 'adaptive' }),
     region: requireEnv(env, 'AWS_REGION'),
-    clock: { now: () => Date.now(), sleep: (ms) => sleep(ms) },
-    log: (message) => console.log(message),
+    clock: { now: () => Date.now(), sleep: (ms: number): Promise<void> => sleep(ms) },
+    log: (message: string) => console.log(message),
   };
 }
 
 const rolledBack = withId({ Summary: 'not checked: the update was rolled back' });
 
-/** Entry point of the quota preflight. */
 export const handler = entryPoint(
   () => preflightDeps(process.env),
   onEvent,

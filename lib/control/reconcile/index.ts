@@ -10,19 +10,12 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import {
   chatTopicsSchema,
-  ENV_CHAT_TOPICS,
-  ENV_DOCS_URL,
-  ENV_ENVIRONMENT,
-  ENV_EVENT_BUS_NAME,
-  ENV_NOTIFICATION_TOPIC_ARN,
-  ENV_PREEMPTION,
-  ENV_RUN_QUEUE_URL,
-  ENV_TEAM_SHARES,
+  ENV,
+  metricTeamsSchema,
   preemptionSchema,
   teamSharesSchema,
 } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
-import { ENV_METRIC_TEAMS, metricTeamsSchema } from '../../core/contracts/team-metrics';
 import { clientSettings, onceSettings, s3Settings } from '../shared/clients';
 import { Deadline, type InvocationContext, LAST_RESERVE_MS } from '../shared/deadline';
 import { ServiceQuotaReader } from '../shared/limit-reader';
@@ -38,17 +31,17 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
   const logger = new Logger({ serviceName: 'slipway-reconcile' });
   const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
   return {
-    environment: requireEnv(env, ENV_ENVIRONMENT),
+    environment: requireEnv(env, ENV.environment),
     region: requireEnv(env, 'AWS_REGION'),
-    queueUrl: requireEnv(env, ENV_RUN_QUEUE_URL),
-    topicArn: requireEnv(env, ENV_NOTIFICATION_TOPIC_ARN),
-    docsUrl: env[ENV_DOCS_URL] || undefined,
+    queueUrl: requireEnv(env, ENV.runQueueUrl),
+    topicArn: requireEnv(env, ENV.notificationTopicArn),
+    docsUrl: env[ENV.docsUrl] || undefined,
     runbooks: typeof SLIPWAY_RUNBOOKS === 'undefined' ? undefined : SLIPWAY_RUNBOOKS,
-    eventBusName: env[ENV_EVENT_BUS_NAME] || 'default',
-    shares: teamSharesSchema.parse(JSON.parse(env[ENV_TEAM_SHARES] || '{}')),
-    chatTopics: chatTopicsSchema.parse(JSON.parse(env[ENV_CHAT_TOPICS] || '{}')),
+    eventBusName: env[ENV.eventBusName] || 'default',
+    shares: teamSharesSchema.parse(JSON.parse(env[ENV.teamShares] || '{}')),
+    chatTopics: chatTopicsSchema.parse(JSON.parse(env[ENV.chatTopics] || '{}')),
     ...metricsOf(env),
-    preemption: preemptionSchema.parse(JSON.parse(env[ENV_PREEMPTION] || 'null')) ?? undefined,
+    preemption: preemptionSchema.parse(JSON.parse(env[ENV.preemption] || 'null')) ?? undefined,
     sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
     sagemakerOnce: deadline.limit(new SageMakerClient(onceSettings)),
     s3: deadline.limit(new S3Client(s3Settings(env))),
@@ -67,14 +60,13 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
 
 /** Metric lines are written to stdout directly: `console.log` of the Lambda runtime would prepend a time and an id. */
 function metricsOf(env: NodeJS.ProcessEnv): Pick<ReconcileDeps, 'metrics'> {
-  const teams = metricTeamsSchema.parse(JSON.parse(env[ENV_METRIC_TEAMS] || '[]'));
+  const teams = metricTeamsSchema.parse(JSON.parse(env[ENV.metricTeams] || '[]'));
   return teams.length === 0 ? {} : { metrics: { teams, write: (line) => void process.stdout.write(`${line}\n`) } };
 }
 
 const deadline = new Deadline();
 let deps: ReconcileDeps | undefined;
 
-/** Entry point of the reconcile function. */
 export const handler = (event: unknown, context?: InvocationContext) => {
   deadline.begin(context);
   deps ??= reconcileDeps(process.env, deadline);

@@ -14,7 +14,7 @@ import { describeError } from '../shared/errors';
 import { sendAbout } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';
 import type { ReconcileDeps } from './deps';
-import { applyEffects } from './effects/apply-effects';
+import { applyEffects } from './effects';
 import { announce } from './notify/event-bus';
 import { AT_ONCE, byStep, markersIn, matchesMarker } from './observe/checkpoints';
 import { listFolder } from './observe/folders';
@@ -167,17 +167,12 @@ async function rememberGpus(
   try {
     const kept = admittedEvidence(found, await deps.store.gpuEvidence(), now);
     if (kept.length > 0 && !(await deps.store.saveGpuEvidence(kept))) {
-      deps.log('warn', 'GPUs are not remembered', {
-        runId,
-        error: 'another write was in progress; the next round repeats it',
-      });
+      const error = 'another write was in progress; the next round repeats it';
+      deps.log('warn', 'GPUs are not remembered', { runId, error });
       return false;
     }
-    deps.log('info', 'GPUs are remembered', {
-      runId,
-      gpus: kept.map(({ uuid }) => uuid),
-      refused: found.length - kept.length,
-    });
+    const gpus = kept.map(({ uuid }) => uuid);
+    deps.log('info', 'GPUs are remembered', { runId, gpus, refused: found.length - kept.length });
   } catch (error) {
     deps.log('warn', 'GPUs are not remembered', { runId, error: describeError(error) });
   }

@@ -1,3 +1,5 @@
+import type { SQSBatchResponse } from 'aws-lambda';
+import type { z } from 'zod';
 import { parseJson } from '../../core/config/formats/json';
 import {
   jobEventSchema,
@@ -14,14 +16,8 @@ import { UnreadableItem } from '../shared/stored';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
 import { reconcileRun } from './reconcile-run';
-import { writeTeamMetrics } from './team-metrics';
-import { teamStates, writeTeamPages } from './team-page';
+import { teamStates, writeTeamMetrics, writeTeamPages } from './team-page';
 import { reportUnreadable } from './unreadable-items';
-
-/** Failed messages, which Lambda delivers again; it deletes the others. */
-export interface QueueAnswer {
-  batchItemFailures: { itemIdentifier: string }[];
-}
 
 /**
  * The only function that creates and stops jobs. People have no permission to invoke it.
@@ -30,7 +26,7 @@ export interface QueueAnswer {
  * the FIFO queue, with one message group per run. The first two only send messages to the queue; the messages do the work, so that a run
  * that fails is retried alone and never delays another. Every event may arrive twice, late, out of order or never.
  */
-export async function onEvent(deps: ReconcileDeps, event: unknown): Promise<QueueAnswer | undefined> {
+export async function onEvent(deps: ReconcileDeps, event: unknown): Promise<SQSBatchResponse | undefined> {
   const queue = queueEventSchema.safeParse(event);
   if (queue.success) return onMessages(deps, queue.data.Records);
   if (tickSchema.safeParse(event).success) return onTick(deps);
@@ -107,15 +103,14 @@ export function runIdOf(environment: string, jobName: string): string | undefine
   return /^(.+)-a\d{3,}$/.exec(jobName.slice(prefix.length))?.[1];
 }
 
-interface QueueRecord {
-  messageId: string;
-  body: string;
-  receiptHandle?: string;
-}
+type QueueRecord = z.output<typeof queueEventSchema>['Records'][number];
 
-/** There is one message (`RUN_QUEUE_BATCH_SIZE`). */
-async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]): Promise<QueueAnswer> {
-  const failed: QueueAnswer['batchItemFailures'] = [];
+/**
+ * There is one message (`RUN_QUEUE_BATCH_SIZE`).
+ * @returns failed messages, which Lambda delivers again; it deletes the others
+ */
+async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]): Promise<SQSBatchResponse> {
+  const failed: SQSBatchResponse['batchItemFailures'] = [];
   for (const record of records) {
     const message = parseMessage(deps, record);
     if (message && !(await handled(deps, message, record.receiptHandle)))

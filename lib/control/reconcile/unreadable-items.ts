@@ -1,7 +1,7 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { runbookAddress } from '../../core/lifecycle/timeline';
 import { describeError } from '../shared/errors';
-import { UnreadableItem } from '../shared/stored';
+import { orUnreadable, UnreadableItem } from '../shared/stored';
 import type { ReconcileDeps } from './deps';
 
 /**
@@ -34,13 +34,8 @@ export async function reportUnreadable(
 /** It may have been repaired or deleted since people were notified of it. */
 async function isUnreadable({ store }: ReconcileDeps, name: string): Promise<boolean> {
   const [kind, runId = ''] = name.split('/');
-  try {
-    await (kind === 'RUN' ? store.find(runId) : store.findIntent(runId));
-    return false;
-  } catch (error) {
-    if (error instanceof UnreadableItem) return true;
-    throw error;
-  }
+  const found = await orUnreadable<unknown>(kind === 'RUN' ? store.find(runId) : store.findIntent(runId));
+  return found instanceof UnreadableItem;
 }
 
 const MAX_NAMED = 20;

@@ -1,6 +1,5 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import type {
   ControlAnswer,
   ControlPayload,
@@ -12,14 +11,7 @@ import type {
 import { type RegisteredRunProperties, registeredRunSchema } from '../../core/contracts/custom-resources';
 import { invokeControl } from '../../shared/aws/control';
 import { controlSettings, s3Settings } from '../shared/clients';
-import { acceptingRollback, entryPoint, parseProperties, withId } from '../shared/custom-resource';
-
-/** Clients that the submission of a registered run uses. */
-export interface RegisteredRunDeps {
-  lambda: LambdaClient;
-  s3: S3Client;
-  fetch: typeof fetch;
-}
+import { acceptingRollback, entryPoint, whileItExists, withId } from '../shared/custom-resource';
 
 /**
  * Submits a run that the environment file lists with `submit: on-change`, through the alias of its team, as a person would.
@@ -27,19 +19,14 @@ export interface RegisteredRunDeps {
  * The request id is the hash of file and code: a repeated deploy, or a CloudFormation rollback, finds the existing run. Deletion stops
  * nothing: the stack's own guard rejects the deletion while runs are live.
  */
-export async function onEvent(
-  deps: RegisteredRunDeps,
-  event: CdkCustomResourceEvent,
-): Promise<CdkCustomResourceResponse> {
-  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
-  const properties = parseProperties(registeredRunSchema, event);
+export const onEvent = whileItExists(registeredRunSchema, async (deps: RegisteredRunDeps, properties, event) => {
   const { assetBucket, codeKey } = properties;
   const code = codeKey === undefined ? undefined : await read(deps, assetBucket, codeKey);
   const { runId, uploads } = await start(deps, properties, code);
   for (const upload of uploads) await put(deps, upload, code);
   await control<StartAnswer>(deps, properties, { action: 'start', runId, confirm: true });
   return { PhysicalResourceId: `run-${event.LogicalResourceId}`, Data: { RunId: runId } };
-}
+});
 
 async function start(
   deps: RegisteredRunDeps,
@@ -89,7 +76,8 @@ async function control<T extends ControlAnswer>(
   throw new Error(errors.map(({ message }) => message).join(' | '));
 }
 
-const deps = (): RegisteredRunDeps => ({
+export type RegisteredRunDeps = ReturnType<typeof deps>;
+const deps = () => ({
   lambda: new LambdaClient(controlSettings),
   s3: new S3Client(s3Settings(process.env)),
   fetch,
@@ -97,5 +85,4 @@ const deps = (): RegisteredRunDeps => ({
 
 const rolledBack = withId({ RunId: 'not submitted: the update was rolled back' });
 
-/** Entry point of the function that submits a registered run. */
 export const handler = entryPoint(deps, onEvent, (handle) => acceptingRollback(handle, rolledBack));

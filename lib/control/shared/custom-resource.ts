@@ -12,6 +12,17 @@ export function parseProperties<T extends z.ZodType>(schema: T, event: CdkCustom
   throw new Error(`${event.ResourceType} ${event.LogicalResourceId}: ${lines.join('; ')}`);
 }
 
+/** A handler that acts on creation and update; a deletion leaves everything as it is. */
+export const whileItExists =
+  <Deps, T extends z.ZodType>(
+    schema: T,
+    apply: (deps: Deps, properties: z.output<T>, event: CdkCustomResourceEvent) => Promise<CdkCustomResourceResponse>,
+  ) =>
+  async (deps: Deps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> =>
+    event.RequestType === 'Delete'
+      ? { PhysicalResourceId: event.PhysicalResourceId }
+      : apply(deps, parseProperties(schema, event), event);
+
 /** Reports warnings, and throws all errors at once. */
 export function refuseErrors(issues: readonly Issue[], warn: (message: string) => void): void {
   for (const { level, message } of issues) if (level !== 'error') warn(message);

@@ -1,12 +1,12 @@
+import type { Context } from 'aws-lambda';
+
 /** Time reserved at the end of an invocation, for reporting failures and returning messages to the queue. */
 export const RESERVE_MS = 10_000;
 /** The part of this reserve that the client that returns messages to the queue must leave. */
 export const LAST_RESERVE_MS = 2000;
 
 /** The part of Lambda's context that gives the remaining time. */
-export interface InvocationContext {
-  getRemainingTimeInMillis(): number;
-}
+export type InvocationContext = Pick<Context, 'getRemainingTimeInMillis'>;
 
 type Send = (command: unknown, options?: object) => unknown;
 

@@ -1,33 +1,19 @@
 import type { AttributeValue, TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import type { RunSpec } from '../../core/config/run-spec';
 import {
-  ACTIVE_INDEX_PARTITION_KEY,
-  ACTIVE_VALUE,
+  ACTIVE_INDEX,
   attemptItem,
-  type CLOSED_ITEM,
   eventItem,
-  GPUS_KEY,
-  INTENT_ITEM,
-  MONTH_USD_ATTRIBUTE,
+  ITEM,
   monthKey,
-  type PAGES_ITEM,
-  POOL_ONLY_ATTRIBUTE,
-  type QUEUE_ITEM,
-  REQUEST_ITEM,
-  RUN_ITEM,
-  RUN_TABLE_PARTITION_KEY,
-  RUN_TABLE_SORT_KEY,
-  RUN_TABLE_TTL_ATTRIBUTE,
+  RUN_TABLE,
   requestKey,
-  TEAM_INDEX_PARTITION_KEY,
-  TEAM_INDEX_SORT_KEY,
-  type UNREADABLE_ITEM,
+  TEAM_INDEX,
 } from '../../core/contracts/storage';
 import type { TimelineEvent } from '../../core/lifecycle/action';
 import { FORGOTTEN_MS, type GpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import { waitsForPoolAlone } from '../../core/lifecycle/phases/settle-pool';
 import { type Attempt, isOver, type RunRecord } from '../../core/lifecycle/record';
-import type { QueueUsage } from '../../core/queue/usage';
 
 /** An item of the run table in DynamoDB's attribute format. */
 export type Item = Record<string, AttributeValue>;
@@ -55,20 +41,16 @@ const ITEM_SCHEMA = 2;
 const text = (value: string): AttributeValue => ({ S: value });
 const number = (value: number): AttributeValue => ({ N: String(value) });
 const key = (runId: string, item: string): Item => ({
-  [RUN_TABLE_PARTITION_KEY]: text(runId),
-  [RUN_TABLE_SORT_KEY]: text(item),
+  [RUN_TABLE.partitionKey]: text(runId),
+  [RUN_TABLE.sortKey]: text(item),
 });
 
-/** Key of the RUN item. */
-export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
-/** Key of the intent item. */
-export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
+export const runKey = (runId: string): Item => key(runId, ITEM.run);
+export const intentKey = (runId: string): Item => key(runId, ITEM.intent);
 /** Key of an item that belongs to the environment and not to a run. */
-export const environmentKey = (
-  item: typeof UNREADABLE_ITEM | typeof QUEUE_ITEM | typeof PAGES_ITEM | typeof CLOSED_ITEM,
-): Item => key(item, item);
+export const environmentKey = (name: 'unreadable' | 'queue' | 'pages' | 'closed'): Item => key(ITEM[name], ITEM[name]);
 /** Key of the item of a client's request. */
-export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
+export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), ITEM.request);
 
 /** Key of the spend of a team in a month (`2026-11`). */
 export const monthItemKey = (team: string, month: string): Item => key(monthKey(team), month);
@@ -93,11 +75,11 @@ export function runItem(record: RunRecord): Item {
     state: text(record.state),
     desired: text(record.desired),
     runName: text(record.name),
-    [TEAM_INDEX_PARTITION_KEY]: text(record.team),
-    [TEAM_INDEX_SORT_KEY]: text(new Date(record.createdAt).toISOString()),
+    [TEAM_INDEX.partitionKey]: text(record.team),
+    [TEAM_INDEX.sortKey]: text(new Date(record.createdAt).toISOString()),
   };
-  if (isActive) item[ACTIVE_INDEX_PARTITION_KEY] = text(ACTIVE_VALUE);
-  if (isPoolOnly) item[POOL_ONLY_ATTRIBUTE] = { BOOL: true };
+  if (isActive) item[ACTIVE_INDEX.partitionKey] = text(ACTIVE_INDEX.value);
+  if (isPoolOnly) item[RUN_TABLE.poolOnly] = { BOOL: true };
   return item;
 }
 
@@ -110,34 +92,21 @@ export const requestItem = (team: string, id: string, runId: string): Item => ({
   madeRun: text(runId),
 });
 
-/** State that the queue keeps between two passes, and the shares that other readers need to compute the same order. */
-export interface QueueDocument {
-  usage: QueueUsage;
-  /** When the next create call may be made, epoch milliseconds. @default - now */
-  nextCreateAt?: number;
-  shares: Readonly<Record<string, number>>;
-  /** Limits of the pools that waiting runs need, by name; absent where none is known. @default - none */
-  limits?: Readonly<Record<string, number>>;
-}
-
-/** The item of what a team has reported about a GPU. */
 export const gpuItem = (evidence: GpuEvidence): Item => ({
-  ...documentItem(key(GPUS_KEY, `${evidence.uuid}#${evidence.team}`), evidence),
-  [RUN_TABLE_TTL_ATTRIBUTE]: number(Math.ceil((evidence.at + FORGOTTEN_MS) / 1000)),
+  ...documentItem(key(ITEM.gpus, `${evidence.uuid}#${evidence.team}`), evidence),
+  [RUN_TABLE.expiresAt]: number(Math.ceil((evidence.at + FORGOTTEN_MS) / 1000)),
 });
 
-/** The item of an attempt, as last observed. */
 export const attemptItemOf = (runId: string, attempt: Attempt): Item =>
   documentItem(key(runId, attemptItem(attempt.number)), toStoredNames(attempt));
 
-/** The item of one timeline event. */
 export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item =>
   documentItem(key(runId, eventItem(new Date(line.at).toISOString(), version, place)), toStoredNames(line));
 
 /** The text of an item's document. */
 export function textOf(item: Item): string {
   if (item.document?.S) return item.document.S;
-  throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
+  throw new Error(`item ${JSON.stringify(item[RUN_TABLE.sortKey])} of the run table has no document`);
 }
 
 /** A transaction may contain 100 items; more events than this in one decision indicate a bug. */
@@ -181,7 +150,7 @@ const addToMonth = (TableName: string, Key: Item, usd: number): TransactWriteIte
     TableName,
     Key,
     UpdateExpression: 'ADD #usd :usd',
-    ExpressionAttributeNames: { '#usd': MONTH_USD_ATTRIBUTE },
+    ExpressionAttributeNames: { '#usd': RUN_TABLE.monthUsd },
     ExpressionAttributeValues: { ':usd': { N: usd.toFixed(6) } },
   },
 });
@@ -190,7 +159,7 @@ const DAY_SECONDS = 86_400;
 /** The other items of a run expire after its RUN item, which DynamoDB deletes up to some days late: without them no run can continue. */
 const LATER_SECONDS = 7 * DAY_SECONDS;
 /** Items by which a start is found again, and its run. */
-const RECORDS = [RUN_ITEM, INTENT_ITEM, REQUEST_ITEM];
+const RECORDS: readonly string[] = [ITEM.run, ITEM.intent, ITEM.request];
 
 /**
  * When a run expires, epoch seconds: a whole day, so that a repeated decision gives the same time. Undefined while it is not over.
@@ -201,29 +170,28 @@ export function expiryOf({ endedAt, ...record }: RunRecord, days: number): numbe
   return (Math.ceil(endedAt / (DAY_SECONDS * 1000)) + days) * DAY_SECONDS;
 }
 
-const nameOf = (item: Item): string => item[RUN_TABLE_SORT_KEY]?.S ?? '';
+const nameOf = (item: Item): string => item[RUN_TABLE.sortKey]?.S ?? '';
 
 /** Those items of a run, and its request, that a write of the run does not contain and whose expiry changes. */
 export function changedItems(all: readonly Item[], record: RunRecord, expiry: number | undefined): Item[] {
   const { runId, team, requestId, attempt } = record;
-  const written = [RUN_ITEM, ...(attempt ? [attemptItem(attempt.number)] : [])];
+  const written = [ITEM.run, ...(attempt ? [attemptItem(attempt.number)] : [])];
   const isChanged = (item: Item) =>
-    !written.includes(nameOf(item)) &&
-    item[RUN_TABLE_TTL_ATTRIBUTE]?.N !== itemExpiry(item, record, expiry)?.toString();
+    !written.includes(nameOf(item)) && item[RUN_TABLE.expiresAt]?.N !== itemExpiry(item, record, expiry)?.toString();
   const request = requestId === undefined ? [] : [requestItem(team, requestId, runId)];
   return [...all.filter(isChanged), ...request].map((item) => expiring(item, record, expiry));
 }
 
 /** The item with the expiry that it has when its run expires at that time, or without one. */
 export function expiring(item: Item, record: RunRecord, expiry: number | undefined): Item {
-  const { [RUN_TABLE_TTL_ATTRIBUTE]: _, ...rest } = item;
+  const { [RUN_TABLE.expiresAt]: _, ...rest } = item;
   const at = itemExpiry(item, record, expiry);
-  return at === undefined ? rest : { ...rest, [RUN_TABLE_TTL_ATTRIBUTE]: { N: String(at) } };
+  return at === undefined ? rest : { ...rest, [RUN_TABLE.expiresAt]: { N: String(at) } };
 }
 
 function itemExpiry(item: Item, { requestId }: RunRecord, expiry: number | undefined): number | undefined {
   if (expiry === undefined || (requestId === undefined && RECORDS.includes(nameOf(item)))) return undefined;
-  return nameOf(item) === RUN_ITEM ? expiry : expiry + LATER_SECONDS;
+  return nameOf(item) === ITEM.run ? expiry : expiry + LATER_SECONDS;
 }
 
 /**

@@ -9,17 +9,11 @@ const RETRY_MS = 10_000;
 /** GetServiceQuota accepts about five calls per second. */
 const PAUSE_MS = 200;
 
-/** Reads applied values of SageMaker quotas; a quota that could not be read is reported as unknown. */
-export interface LimitReader {
-  /** Applied limits by quota name. One that could never be read is returned as unknown, with the reason, and never guessed. */
-  read(needs: readonly Pick<QuotaNeed, 'name' | 'code'>[]): Promise<Limits>;
-}
-
 /**
  * Reads one quota after the other. What the service has answered, a value or that it has none, is valid for a quarter of an hour. Where it
  * could not be read, the value before stands in for ten seconds.
  */
-export class ServiceQuotaReader implements LimitReader {
+export class ServiceQuotaReader {
   /** What the process has read, by quota code; `until` is epoch milliseconds. */
   private readonly kept = new Map<string, { limit: AppliedLimit; until: number }>();
 
@@ -28,6 +22,7 @@ export class ServiceQuotaReader implements LimitReader {
     private readonly clock: { now(): number; sleep(ms: number): Promise<void> },
   ) {}
 
+  /** Applied limits by quota name. One that could never be read is returned as unknown, with the reason, and never guessed. */
   async read(needs: readonly Pick<QuotaNeed, 'name' | 'code'>[]): Promise<Limits> {
     const limits = new Map<string, AppliedLimit>();
     for (const { name, code } of needs)
@@ -46,3 +41,6 @@ export class ServiceQuotaReader implements LimitReader {
     return limit;
   }
 }
+
+/** What readers of quotas need of it. */
+export type LimitReader = Pick<ServiceQuotaReader, 'read'>;

@@ -1,7 +1,7 @@
 import { WITHOUT_INSTANCES } from '../../core/lifecycle/accounting/pauses';
 import { findCapacityOption, instancesOfAttempt, instancesOn } from '../../core/lifecycle/capacity-options';
 import { isOver, type RunRecord } from '../../core/lifecycle/record';
-import type { PoolNeeds, QueuedRun, RunningRun } from '../../core/queue/usage';
+import type { PoolNeeds, QueuedRun, RunningRun } from '../../core/queue/order';
 import type { JobInstances } from '../../core/quota';
 
 /** Whether the run waits for the queue to admit it: not while the end of its job is to be judged first. */

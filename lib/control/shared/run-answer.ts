@@ -5,8 +5,7 @@ import type { TimelineEvent } from '../../core/lifecycle/action';
 import { instancesOn } from '../../core/lifecycle/capacity-options';
 import { ledger } from '../../core/lifecycle/ledger';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../core/lifecycle/record';
-import { queueOrder } from '../../core/queue/order';
-import { advanceUsage, NO_USAGE } from '../../core/queue/usage';
+import { advanceUsage, NO_USAGE, queueOrder } from '../../core/queue/order';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from './queue-runs';
 import type { RunStore } from './run-store';
 
@@ -78,6 +77,8 @@ function poolAnswer(record: RunRecord, now: EpochMs): Pick<StatusAnswer, 'warmPo
 
 function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): AttemptAnswer {
   const instanceCount = attempt.selected?.instanceCount ?? instancesOn(record, attempt.capacityOptionId);
+  const hours = gpuHours(record, attempt, attempt.endedAt ?? now);
+  const { gpuUtilizationPercent } = attempt.progress?.vitals ?? {};
   return {
     number: attempt.number,
     trainingJobName: attempt.jobName,
@@ -89,18 +90,6 @@ function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): Attem
     startedAt: isoOf(attempt.trainingStartedAt),
     endedAt: isoOf(attempt.endedAt),
     ...(instanceCount > 0 && { instanceCount }),
-    ...gpusOf(record, attempt, now),
-  };
-}
-
-function gpusOf(
-  record: RunRecord,
-  attempt: Attempt,
-  now: EpochMs,
-): Pick<AttemptAnswer, 'gpuHours' | 'gpuUtilizationPercent'> {
-  const hours = gpuHours(record, attempt, attempt.endedAt ?? now);
-  const { gpuUtilizationPercent } = attempt.progress?.vitals ?? {};
-  return {
     ...(hours !== undefined && { gpuHours: Math.round(hours * 1000) / 1000 }),
     ...(gpuUtilizationPercent !== undefined && { gpuUtilizationPercent }),
   };

@@ -8,26 +8,9 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
-import { ENV_RUN_RETENTION_DAYS, ENV_RUN_TABLE } from '../../core/contracts/launcher';
+import { ENV } from '../../core/contracts/launcher';
 import { requireEnv } from '../../core/contracts/names';
-import {
-  ACTIVE_INDEX,
-  ACTIVE_INDEX_PARTITION_KEY,
-  ACTIVE_VALUE,
-  ATTEMPT_ITEM_PREFIX,
-  CLOSED_ATTRIBUTE,
-  CLOSED_ITEM,
-  EVENT_ITEM_PREFIX,
-  GPUS_KEY,
-  MONTH_USD_ATTRIBUTE,
-  PAGES_ITEM,
-  QUEUE_ITEM,
-  RUN_TABLE_PARTITION_KEY,
-  RUN_TABLE_SORT_KEY,
-  TEAM_INDEX,
-  TEAM_INDEX_PARTITION_KEY,
-  UNREADABLE_ITEM,
-} from '../../core/contracts/storage';
+import { ACTIVE_INDEX, ITEM, RUN_TABLE, TEAM_INDEX } from '../../core/contracts/storage';
 import { bookedUsd } from '../../core/lifecycle/accounting/month-spend';
 import type { TimelineEvent } from '../../core/lifecycle/action';
 import type { GpuEvidence } from '../../core/lifecycle/health/known-gpus';
@@ -45,7 +28,6 @@ import {
   intentKey,
   itemsOf,
   monthItemKey,
-  type QueueDocument,
   type RunIntent,
   requestItem,
   requestItemKey,
@@ -61,6 +43,8 @@ import {
   findLine,
   findNames,
   findQueueDocument,
+  orUnreadable,
+  type QueueDocument,
   readIntent,
   readRecord,
   UnreadableItem,
@@ -84,7 +68,7 @@ const MAX_RECORDS = 4000;
 export const recordOf = remember(readRecord, MAX_RECORDS);
 
 /** The run id of an item. */
-export const idOf = (item: Item): string => item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
+export const idOf = (item: Item): string => item[RUN_TABLE.partitionKey]?.S ?? '';
 
 /** Reads an item. Throws UnreadableItem when its content is not what this version or an earlier one writes. */
 function readItem<T>(item: Item, read: (item: Item) => T): T {
@@ -92,15 +76,15 @@ function readItem<T>(item: Item, read: (item: Item) => T): T {
     return read(item);
   } catch (error) {
     const { message } = error as Error;
-    const name = item[RUN_TABLE_SORT_KEY]?.S ?? '';
-    throw new UnreadableItem(idOf(item), item[TEAM_INDEX_PARTITION_KEY]?.S ?? '', name, message.slice(0, 300));
+    const name = item[RUN_TABLE.sortKey]?.S ?? '';
+    throw new UnreadableItem(idOf(item), item[TEAM_INDEX.partitionKey]?.S ?? '', name, message.slice(0, 300));
   }
 }
 
 /** The record of a RUN item, which belongs to the run and the team that the item names. */
 function recordIn(item: Item): RunRecord {
   const record = recordOf(textOf(item));
-  if (record.runId === idOf(item) && record.team === item[TEAM_INDEX_PARTITION_KEY]?.S) return record;
+  if (record.runId === idOf(item) && record.team === item[TEAM_INDEX.partitionKey]?.S) return record;
   throw new Error('its run or team is not that of the item');
 }
 
@@ -127,7 +111,7 @@ export class RunStore {
 
   /** The table that the environment variables of a function name. Throws when its name is missing. */
   static fromEnvironment(dynamodb: DynamoDBClient, env: NodeJS.ProcessEnv): RunStore {
-    return new RunStore(dynamodb, requireEnv(env, ENV_RUN_TABLE), Number(env[ENV_RUN_RETENTION_DAYS] ?? 0));
+    return new RunStore(dynamodb, requireEnv(env, ENV.runTable), Number(env[ENV.runRetentionDays] ?? 0));
   }
 
   /** The run with that id. Throws UnreadableItem when its item cannot be read. */
@@ -136,14 +120,9 @@ export class RunStore {
     return item && readItem(item, recordIn);
   }
 
-  /** A run, or its item if this version cannot read it, which stops nothing that only refers to it. */
-  async findOrUnreadable(runId: string): Promise<RunRecord | UnreadableItem | undefined> {
-    try {
-      return await this.find(runId);
-    } catch (error) {
-      if (error instanceof UnreadableItem) return error;
-      throw error;
-    }
+  /** A run, or its item if this version cannot read it. */
+  findOrUnreadable(runId: string): Promise<RunRecord | UnreadableItem | undefined> {
+    return orUnreadable(this.find(runId));
   }
 
   /** The intent of a run. It never changes, so a process reads it once. Throws UnreadableItem when its item cannot be read. */
@@ -170,7 +149,7 @@ export class RunStore {
       requestItem(record.team, clientRequestId, record.runId),
       eventItemOf(record.runId, record.version, 0, line),
     ];
-    const isFree = `attribute_not_exists(${RUN_TABLE_PARTITION_KEY})`;
+    const isFree = `attribute_not_exists(${RUN_TABLE.partitionKey})`;
     return this.write(items.map((Item) => ({ Put: { TableName: this.tableName, Item, ConditionExpression: isFree } })));
   }
 
@@ -206,7 +185,7 @@ export class RunStore {
     const all = await this.query({
       ConsistentRead: true,
       KeyConditionExpression: '#run = :run',
-      ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY },
+      ExpressionAttributeNames: { '#run': RUN_TABLE.partitionKey },
       ExpressionAttributeValues: { ':run': { S: record.runId } },
     });
     const items = changedItems(all, record, expiry);
@@ -219,12 +198,12 @@ export class RunStore {
 
   /** What is booked for the runs of a team in a month (`2026-11`), USD. */
   async findMonthUsd(team: string, month: string): Promise<number> {
-    return Number((await this.get(monthItemKey(team, month)))?.[MONTH_USD_ATTRIBUTE]?.N ?? 0);
+    return Number((await this.get(monthItemKey(team, month)))?.[RUN_TABLE.monthUsd]?.N ?? 0);
   }
 
   /** What jobs of all teams have reported about GPUs. Items that cannot be read are left out. */
   async gpuEvidence(): Promise<GpuEvidence[]> {
-    return this.documents(GPUS_KEY, 'GPU-', findGpuEvidence);
+    return this.documents(ITEM.gpus, 'GPU-', findGpuEvidence);
   }
 
   /**
@@ -237,43 +216,43 @@ export class RunStore {
 
   /** Whether no run may start, because of a deletion or update of the stack. */
   async isClosed(): Promise<boolean> {
-    return (await this.get(environmentKey(CLOSED_ITEM)))?.[CLOSED_ATTRIBUTE]?.BOOL === true;
+    return (await this.get(environmentKey('closed')))?.[RUN_TABLE.isClosed]?.BOOL === true;
   }
 
   /** State of the queue; undefined before its first pass. */
   async findQueue(): Promise<QueueDocument | undefined> {
-    return queueOf(await this.document(environmentKey(QUEUE_ITEM)));
+    return queueOf(await this.document(environmentKey('queue')));
   }
 
   /** Only queue passes write it, and these never run concurrently. */
   async saveQueue(queue: QueueDocument): Promise<void> {
-    await this.put([documentItem(environmentKey(QUEUE_ITEM), queue)]);
+    await this.put([documentItem(environmentKey('queue'), queue)]);
   }
 
   /** Names of the unreadable items of which people were notified. */
   async findNotified(): Promise<string[]> {
-    return findNames(await this.document(environmentKey(UNREADABLE_ITEM))) ?? [];
+    return findNames(await this.document(environmentKey('unreadable'))) ?? [];
   }
 
   /** Written after the notice was sent, so that a notice may be sent twice but is never lost. */
   async saveNotified(names: readonly string[]): Promise<void> {
-    await this.put([documentItem(environmentKey(UNREADABLE_ITEM), names)]);
+    await this.put([documentItem(environmentKey('unreadable'), names)]);
   }
 
   /** Digests of the pages that were last written, by team; none when they cannot be read. */
   async findPages(): Promise<Record<string, string>> {
-    return findDigests(await this.document(environmentKey(PAGES_ITEM))) ?? {};
+    return findDigests(await this.document(environmentKey('pages'))) ?? {};
   }
 
   /** Written after the pages, so that a page may be written twice but never remains an old one. */
   async savePages(digests: Readonly<Record<string, string>>): Promise<void> {
-    await this.put([documentItem(environmentKey(PAGES_ITEM), digests)]);
+    await this.put([documentItem(environmentKey('pages'), digests)]);
   }
 
   /** Runs that are not over, according to the index. Items that cannot be read are in `unreadable` then, and stop no other run. */
   async active(): Promise<RunRecord[]> {
     const unreadable: UnreadableItem[] = [];
-    const items = await this.query(byIndex(ACTIVE_INDEX, ACTIVE_INDEX_PARTITION_KEY, ACTIVE_VALUE));
+    const items = await this.query(byIndex(ACTIVE_INDEX.name, ACTIVE_INDEX.partitionKey, ACTIVE_INDEX.value));
     const records = readable(items, unreadable, recordIn);
     this.unreadable = unreadable;
     return records;
@@ -288,7 +267,7 @@ export class RunStore {
 
   /** The newest runs of a team, newest first, in pages of at most `pageSize` runs (and 1 MB), up to the page with which there are `most`. */
   async *pagesOfTeam(team: string, most: number, pageSize = TEAM_PAGE): AsyncGenerator<RunRecord[]> {
-    const query = byIndex(TEAM_INDEX, TEAM_INDEX_PARTITION_KEY, team);
+    const query = byIndex(TEAM_INDEX.name, TEAM_INDEX.partitionKey, team);
     let listed = 0;
     for await (const items of this.pages({ ...query, ScanIndexForward: false, Limit: pageSize })) {
       const page = readable(items, [], recordIn);
@@ -300,7 +279,7 @@ export class RunStore {
 
   /** All attempts of a run, oldest first. */
   async attempts(runId: string): Promise<Attempt[]> {
-    return this.documents(runId, ATTEMPT_ITEM_PREFIX, findAttempt);
+    return this.documents(runId, ITEM.attempts, findAttempt);
   }
 
   /** All attempts of a run, oldest first, the newest as the record has it. A process reads earlier ones once: they have ended. */
@@ -315,7 +294,7 @@ export class RunStore {
 
   /** All timeline events of a run, oldest first. */
   async timeline(runId: string): Promise<TimelineEvent[]> {
-    return this.documents(runId, EVENT_ITEM_PREFIX, findLine);
+    return this.documents(runId, ITEM.events, findLine);
   }
 
   /**
@@ -328,19 +307,19 @@ export class RunStore {
         TableName: this.tableName,
         ConsistentRead: true,
         KeyConditionExpression: '#run = :run AND #item BETWEEN :from AND :to',
-        ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY, '#item': RUN_TABLE_SORT_KEY },
+        ExpressionAttributeNames: { '#run': RUN_TABLE.partitionKey, '#item': RUN_TABLE.sortKey },
         ExpressionAttributeValues: {
           ':run': { S: runId },
           // `!` sorts before every character that can follow, so the query starts just after this position.
-          ':from': { S: `${EVENT_ITEM_PREFIX}${from.includes('#') ? `${from}!` : from}` },
-          ':to': { S: `${EVENT_ITEM_PREFIX}~` },
+          ':from': { S: `${ITEM.events}${from.includes('#') ? `${from}!` : from}` },
+          ':to': { S: `${ITEM.events}~` },
         },
         Limit: limit,
       }),
     );
     return (Items ?? []).flatMap((item) => {
       const line = findLine(item.document?.S ?? '');
-      return line ? [{ cursor: (item[RUN_TABLE_SORT_KEY]?.S ?? '').slice(EVENT_ITEM_PREFIX.length), line }] : [];
+      return line ? [{ cursor: (item[RUN_TABLE.sortKey]?.S ?? '').slice(ITEM.events.length), line }] : [];
     });
   }
 
@@ -349,7 +328,7 @@ export class RunStore {
     const items = await this.query({
       ConsistentRead: true,
       KeyConditionExpression: '#run = :run AND begins_with(#item, :prefix)',
-      ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY, '#item': RUN_TABLE_SORT_KEY },
+      ExpressionAttributeNames: { '#run': RUN_TABLE.partitionKey, '#item': RUN_TABLE.sortKey },
       ExpressionAttributeValues: { ':run': { S: runId }, ':prefix': { S: prefix } },
     });
     return items.flatMap((item) => find(item.document?.S ?? '') ?? []);

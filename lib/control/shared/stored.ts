@@ -3,10 +3,9 @@ import { fill } from '../../core/config/formats/json';
 import { MAX_TIME } from '../../core/config/formats/numbers';
 import { resolveRun } from '../../core/config/resolve-run';
 import type { TimelineEvent } from '../../core/lifecycle/action';
-import type { GpuEvidence } from '../../core/lifecycle/health/known-gpus';
+import { type GpuEvidence, gpuEvidence } from '../../core/lifecycle/health/known-gpus';
 import { type Attempt, attempt, type RunRecord, runRecord } from '../../core/lifecycle/record';
-import type { QueueDocument, RunIntent } from './items';
-import { fromStoredNames } from './items';
+import { fromStoredNames, type RunIntent } from './items';
 
 /** Documents of the run table as they are read: a restore, an edit by hand or another version may have left anything in them. */
 
@@ -24,6 +23,16 @@ export class UnreadableItem extends Error {
   }
 }
 
+/** What a read gives, or the item that cannot be read: that stops nothing that only refers to it. */
+export async function orUnreadable<T>(read: Promise<T>): Promise<T | UnreadableItem> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof UnreadableItem) return error;
+    throw error;
+  }
+}
+
 const time = z.number().min(0).max(MAX_TIME);
 const text = z.string();
 const loose = z.looseObject;
@@ -37,22 +46,16 @@ const intent = loose({
 
 const line = loose({ at: time, what: text, text, evidence: loose({}) });
 const byTeam = z.record(text, z.record(text, z.number()));
-const queue = loose({
-  usage: loose({ at: z.number(), hours: byTeam, held: byTeam }),
+const queue = z.object({
+  usage: z.object({ at: z.number(), hours: byTeam, held: byTeam }),
+  /** When the next create call may be made, epoch milliseconds. @default - now */
   nextCreateAt: time.optional(),
   shares: z.record(text, z.number()),
+  /** Limits of the pools that waiting runs need, by name; absent where none is known. @default - none */
   limits: z.record(text, z.number()).optional(),
 });
-const gpuEvidence = loose({
-  uuid: text,
-  team: text,
-  kind: z.enum(['gpu', 'host', 'passed']),
-  at: time,
-  runId: text,
-  jobName: text,
-  host: text,
-  reason: text,
-});
+/** State that the queue keeps between two passes, and the shares that other readers need to compute the same order. */
+export type QueueDocument = z.infer<typeof queue>;
 
 /** The value itself, once it has the shape; its own type says more than the schema. Throws what is wrong first. */
 function checked<T>(schema: z.ZodType, value: T): T {
@@ -69,22 +72,12 @@ export const readRecord = (json: string): RunRecord =>
 /** The intent in a document. Throws when it is not one. */
 export const readIntent = (json: string): RunIntent => checked(intent, migrateIntent(JSON.parse(json) as RunIntent));
 
-/** An attempt in a document; undefined when it is not one. */
-export const findAttempt = (json: string): Attempt | undefined => orUndefined<Attempt>(attempt, json, fromStoredNames);
-
-/** A timeline event in a document; undefined when it is not one. */
-export const findLine = (json: string): TimelineEvent | undefined => orUndefined<TimelineEvent>(line, json);
-
-/** A list of names in a document; undefined when it is not one. */
+/** Finds documents of one kind. Each gives undefined for a document that is not one. */
+export const findAttempt = (json: string) => orUndefined<Attempt>(attempt, json, fromStoredNames);
+export const findLine = (json: string) => orUndefined<TimelineEvent>(line, json);
 export const findNames = (json: string) => orUndefined<string[]>(z.array(text), json);
-
-/** Digests by name in a document; undefined when it has none. */
 export const findDigests = (json: string) => orUndefined<Record<string, string>>(z.record(text, text), json);
-
-/** What a job has reported about a GPU; undefined when the document is not that. */
 export const findGpuEvidence = (json: string) => orUndefined<GpuEvidence>(gpuEvidence, json);
-
-/** The state of the queue in a document; undefined when it is not one: the next pass. */
 export const findQueueDocument = (json: string) => orUndefined<QueueDocument>(queue, json);
 
 function orUndefined<T>(schema: z.ZodType, json: string, migrate = (value: T): T => value): T | undefined {

@@ -3,14 +3,6 @@ import { liveMonthUsd, monthOf } from '../../core/lifecycle/accounting/month-spe
 import type { RunRecord } from '../../core/lifecycle/record';
 import type { RunStore } from './run-store';
 
-/** A budget that has been spent. */
-export interface SpentBudget {
-  spentUsd: number;
-  budgetUsd: number;
-  /** Start of the next month, UTC. */
-  until: Date;
-}
-
 interface BudgetDeps {
   store: Pick<RunStore, 'active' | 'findMonthUsd'>;
   now(): Date;
@@ -34,13 +26,12 @@ export async function teamSpendUsd(
  * The team's budget if all of it is spent. Undefined while some is left, or if the team has no budget, in which case nothing is read.
  * @param active all runs that are not over. @default - they are read
  */
-export async function spentBudget(
-  deps: BudgetDeps,
-  { team, budget }: Descriptor,
-  active?: readonly RunRecord[],
-): Promise<SpentBudget | undefined> {
+export async function spentBudget(deps: BudgetDeps, { team, budget }: Descriptor, active?: readonly RunRecord[]) {
   if (!budget) return undefined;
   const spentUsd = await teamSpendUsd(deps, team, active);
   if (spentUsd < budget.usdPerMonth) return undefined;
   return { spentUsd, budgetUsd: budget.usdPerMonth, until: new Date(monthOf(deps.now().getTime()).end) };
 }
+
+/** A budget that has been spent. */
+export type SpentBudget = NonNullable<Awaited<ReturnType<typeof spentBudget>>>;

@@ -3,11 +3,6 @@ import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lamb
 import { clientSettings } from '../shared/clients';
 import { entryPoint, stackStatus } from '../shared/custom-resource';
 
-/** Clients that the removal of termination protection uses. */
-export interface UnprotectDeps {
-  cloudFormation: CloudFormationClient;
-}
-
 /**
  * Disables the termination protection of a stack while its creation is rolled back. The CDK enables it before the first deploy, and must
  * delete the remains of a failed one before it deploys again, which a protected stack rejects.
@@ -15,7 +10,7 @@ export interface UnprotectDeps {
  * Create and update do nothing; neither does a deletion in any other state of the stack.
  */
 export async function onEvent(
-  { cloudFormation }: UnprotectDeps,
+  { cloudFormation }: { cloudFormation: CloudFormationClient },
   event: CdkCustomResourceEvent,
 ): Promise<CdkCustomResourceResponse> {
   if (event.RequestType !== 'Delete') return { PhysicalResourceId: 'unprotect' };
@@ -27,5 +22,4 @@ export async function onEvent(
   return { PhysicalResourceId: event.PhysicalResourceId };
 }
 
-/** Entry point of the function that disables termination protection. */
 export const handler = entryPoint(() => ({ cloudFormation: new CloudFormationClient(clientSettings) }), onEvent);

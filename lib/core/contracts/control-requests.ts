@@ -17,6 +17,11 @@ export const RUN_STATES = [
   'stopped',
 ] as const;
 
+const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];
+
+/** Whether the run is completed, failed or stopped; a failed or stopped run can be resumed. */
+export const hasEnded = ({ state }: { readonly state?: RunState }): boolean => ENDED.includes(state);
+
 const runId = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/, 'must be a run id such as pretrain-261101090000');
@@ -155,26 +160,15 @@ export const readRequestSchema = z.discriminatedUnion('action', [status, list, e
 /** Actions of those payloads. */
 export const READ_ACTIONS: readonly string[] = readRequestSchema.options.map(({ shape }) => shape.action.value);
 
-/** A read-only payload. */
 export type ReadRequest = z.output<typeof readRequestSchema>;
-/** Request to check schema and rules of a run file. */
-export type ValidateRequest = z.output<typeof validate>;
-/** Request to estimate memory, speed, time and cost of a run file. */
-export type PlanRequest = z.output<typeof plan>;
-/** A payload with defaults applied. */
 export type ControlRequest = z.output<typeof controlRequestSchema>;
+/** The payload of an action. */
+export type RequestOf<Action extends ControlRequest['action']> = Extract<ControlRequest, { action: Action }>;
 /** First call of a start: the run to start and the uploads that will follow. */
 export type StartRequest = z.output<typeof intent>;
 /** Second call of a start: the uploads are in S3. */
 export type ConfirmRequest = z.output<typeof confirmation>;
-/** Request to delete the files of a run. */
-export type DeleteRequest = z.output<typeof deletion>;
-/** Request for one page of the log of one attempt. */
-export type LogRequest = z.output<typeof logs>;
-/** Request for runs of the team, newest first. */
 export type ListRequest = z.output<typeof list>;
-/** Request for a session on one host of a live run. */
-export type ShellRequest = z.output<typeof shell>;
 /** A payload as written by the caller: fields with a default may be omitted. */
 export type ControlPayload = z.input<typeof controlRequestSchema>;
 

@@ -6,14 +6,6 @@ import type { RunState } from './control-requests';
 export type { AttemptAnswer, QuotaAnswer, TimelineAnswer } from './answers';
 export * from './control-requests';
 
-/** The state that the user requested for a run: `stop` applies until `resume`. */
-type DesiredState = 'run' | 'stop';
-
-const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];
-
-/** Whether the run is completed, failed or stopped; a failed or stopped run can be resumed. */
-export const hasEnded = ({ state }: { readonly state?: RunState }): boolean => ENDED.includes(state);
-
 /** The number of an attempt of a status, of which earlier ones may have expired; older launchers do not name it. */
 export const attemptNumber = ({ number }: Pick<StatusAnswer['attempts'][number], 'number'>, place: number): number =>
   number ?? place + 1;
@@ -77,13 +69,12 @@ export interface IntentAnswer extends OfRun {
 }
 
 /** The run is queued, or its job was created immediately. */
-export interface StartAnswer extends Printed<'launched'> {
-  ok: true;
-}
+export type StartAnswer = { ok: true } & Printed<'launched'>;
 
 /** The answer to `stop` and `resume`. */
 export interface DesiredAnswer extends OfRun {
-  desiredState: DesiredState;
+  /** What the user requested: `stop` applies until `resume`. */
+  desiredState: 'run' | 'stop';
   /** State of the run when the request arrived. Like `changed`, not set by older launchers. */
   state?: RunState;
   /** False when the request had no effect: the run had ended, or the same state was already requested. */

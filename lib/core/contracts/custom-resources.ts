@@ -31,14 +31,12 @@ export const quotaNeedSchema = z.object({
   wantedBy: z.string(),
 });
 
-/** Properties of the quota preflight. */
 export const quotaPreflightSchema = z.looseObject({
   environment: z.string().min(1),
   needs: json(z.array(quotaNeedSchema)),
   enforce: z.enum(['fail', 'warn', 'off']),
   requestIncrease: flag,
 });
-/** Properties of the quota preflight, as parsed by its handler. */
 export type QuotaPreflightProperties = z.output<typeof quotaPreflightSchema>;
 
 /** Writes driver and trainer into the data bucket. */
@@ -49,7 +47,6 @@ export const driverArchiveSchema = z.object({
   hash: z.string().regex(/^[0-9a-f]{12}$/),
   files: z.array(z.object({ name: z.string().min(1), text: z.string() })).min(1),
 });
-/** The parsed archive of driver and trainer. */
 export type DriverArchive = z.output<typeof driverArchiveSchema>;
 
 /** Properties of the driver publication: the asset to read and the bucket to write to. */
@@ -87,7 +84,6 @@ export const guardSchema = z.looseObject({
   /** Whether the jobs of each team have a security group of their own; absent = no. */
   teamGroups: z.literal('own').optional(),
 });
-/** Properties of a guard, as parsed by its handler. */
 export type GuardProperties = z.output<typeof guardSchema>;
 
 /** Sets the retention of log groups that SageMaker uses for all jobs of the account. */
@@ -102,7 +98,6 @@ export const logRetentionSchema = z.looseObject({
 /** Builds the training image and waits for it. */
 export const IMAGE_BUILD_TYPE = 'Custom::SlipwayTrainingImage';
 
-/** Properties of an image build. */
 export const imageBuildSchema = z.looseObject({
   projectName: z.string().min(1),
   repositoryName: z.string().min(1),
@@ -125,7 +120,6 @@ export const registeredRunSchema = z.looseObject({
   codeKey: z.string().min(1).optional(),
   codeSha256: sha256.optional(),
 });
-/** Properties of a registered run, as parsed by its handler. */
 export type RegisteredRunProperties = z.output<typeof registeredRunSchema>;
 
 /** Empties the buckets that the stack deletes. */

@@ -26,33 +26,36 @@ export const ASYNC_MAX_AGE_SECONDS = 3600;
 /** Time that CloudFormation waits for a registered run, and the timeout of the function that submits it. */
 export const REGISTERED_RUN_TIMEOUT_SECONDS = 300;
 
-/** Both: name of the environment (`research`). */
-export const ENV_ENVIRONMENT = 'SLIPWAY_ENVIRONMENT';
-/** Both: name of the run table. */
-export const ENV_RUN_TABLE = 'SLIPWAY_RUN_TABLE';
-/** Both: URL of the FIFO queue with one message per run. */
-export const ENV_RUN_QUEUE_URL = 'SLIPWAY_RUN_QUEUE_URL';
-/** Reconcile: ARN of the topic that users subscribe to. */
-export const ENV_NOTIFICATION_TOPIC_ARN = 'SLIPWAY_NOTIFICATION_TOPIC_ARN';
-/** Reconcile: name of the event bus for Slipway's events (`default` when not set). */
-export const ENV_EVENT_BUS_NAME = 'SLIPWAY_EVENT_BUS_NAME';
-/** Reconcile: address of the documentation site to which notices link; they name paths of the package when it is not set. */
-export const ENV_DOCS_URL = 'SLIPWAY_DOCS_URL';
-/** Reconcile: queue shares as JSON, `{"nlp": 2, "speech": 1}`; 1 for a team that is not listed. */
-export const ENV_TEAM_SHARES = 'SLIPWAY_TEAM_SHARES';
-/** Content of `ENV_TEAM_SHARES`: queue shares by team. */
+/** Environment variables of `control` and `reconcile`, and of other functions that read the run table. */
+export const ENV = {
+  /** Name, such as `research`. */
+  environment: 'SLIPWAY_ENVIRONMENT',
+  runTable: 'SLIPWAY_RUN_TABLE',
+  /** URL of the FIFO queue with one message per run. */
+  runQueueUrl: 'SLIPWAY_RUN_QUEUE_URL',
+  /** Days for which the run table keeps the items of a run that is over; 0 or absent = indefinitely. */
+  runRetentionDays: 'SLIPWAY_RUN_RETENTION_DAYS',
+  // Of reconcile alone.
+  /** ARN of the topic that users subscribe to. */
+  notificationTopicArn: 'SLIPWAY_NOTIFICATION_TOPIC_ARN',
+  /** Name of the event bus for Slipway's events (`default` when not set). */
+  eventBusName: 'SLIPWAY_EVENT_BUS_NAME',
+  /** Address of the documentation site to which notices link; they name paths of the package when it is not set. */
+  docsUrl: 'SLIPWAY_DOCS_URL',
+  /** Queue shares as JSON, `{"nlp": 2, "speech": 1}`; 1 for a team that is not listed. */
+  teamShares: 'SLIPWAY_TEAM_SHARES',
+  /** Topic ARNs for chat channels as JSON, by team name; the empty name is for the environment. */
+  chatTopics: 'SLIPWAY_CHAT_TOPICS',
+  /** Times of preemption as JSON, `{"afterMinutes": 15, ...}`; defaults are in lib/core/config/environment/limits.ts. */
+  preemption: 'SLIPWAY_PREEMPTION',
+  /** JSON list of the teams whose metrics are written. Absent = none. */
+  metricTeams: 'SLIPWAY_METRIC_TEAMS',
+} as const;
+
+/** Content of the variables that have JSON. */
 export const teamSharesSchema = z.record(z.string(), z.number().positive());
-
-/** Reconcile: topic ARNs for chat channels as JSON, by team name; the empty name is for the environment. */
-export const ENV_CHAT_TOPICS = 'SLIPWAY_CHAT_TOPICS';
-/** Content of `ENV_CHAT_TOPICS`: topic ARNs by team. */
 export const chatTopicsSchema = z.record(z.string(), z.string());
-
-/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; defaults are in lib/core/config/environment/limits.ts. */
-export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
-/** Days for which the run table keeps the items of a run that is over; 0 or absent = indefinitely. */
-export const ENV_RUN_RETENTION_DAYS = 'SLIPWAY_RUN_RETENTION_DAYS';
-/** Content of `ENV_PREEMPTION`, in minutes; null for the defaults. */
+/** In minutes; null for the defaults. */
 export const preemptionSchema = z
   .object({
     afterMinutes: z.number().nonnegative(),
@@ -60,6 +63,7 @@ export const preemptionSchema = z
     protectedMinutes: z.number().nonnegative(),
   })
   .nullable();
+export const metricTeamsSchema = z.array(z.string());
 
 /** Alias of `control` for one team; the function derives the team only from it. */
 export const controlAliasName = (team: string): string => `team-${team}`;

@@ -92,78 +92,60 @@ export function dataRepositoryKeyStatements(key: DataRepositoryKey): Record<stri
  * | `PAGES` | `PAGES` | the digest of the page that was last written, by team |
  * | `GPUS` | `<UUID>#<team>` | that a job of the team has found this GPU, or its host, broken; expires after four weeks |
  * | `CLOSED` | `CLOSED` | whether a deletion or update of the stack is in progress that affects runs: control then rejects starts and resumes |
- *
- * Both indexes are sparse: only RUN items have their keys.
  */
-export const RUN_TABLE_PARTITION_KEY = 'runId';
-/** Sort key: the item of the run. */
-export const RUN_TABLE_SORT_KEY = 'item';
+export const RUN_TABLE = {
+  partitionKey: 'runId',
+  sortKey: 'item',
+  /**
+   * DynamoDB deletes items some time after this time (epoch seconds). The items of a run have it while the run is over, and lose it when the
+   * run is resumed. Without it: RUN, INTENT and REQUEST of a registered run (CloudFormation repeats its request when it rolls an update back,
+   * possibly years later) and of a run that an earlier version started.
+   */
+  expiresAt: 'expiresAt',
+  /**
+   * Boolean attribute of an item that remains in the index of active runs only until the cost of its warm pool is recorded: it does not
+   * prevent the deletion of the stack.
+   */
+  poolOnly: 'poolOnly',
+  /** Boolean attribute of the item `CLOSED`. */
+  isClosed: 'isClosed',
+  /** Number attribute of an item of `monthKey`. */
+  monthUsd: 'usd',
+} as const;
 
 /**
- * Runs that have not ended, and runs with outstanding work: a notice to publish, or the cost of a warm pool to record. The partition key
- * has the constant value `ACTIVE_VALUE` and is removed when no work is left. Projection: ALL.
+ * Runs that have not ended, and runs with outstanding work: a notice to publish, or the cost of a warm pool to record. Only their RUN items
+ * have the partition key, whose value is always the same; it is removed when no work is left. Projection: ALL.
  */
-export const ACTIVE_INDEX = 'active-runs';
-/** Attribute that exists only on items in the index of active runs. */
-export const ACTIVE_INDEX_PARTITION_KEY = 'active';
-/** Sort key of the index of active runs. */
-export const ACTIVE_INDEX_SORT_KEY = 'runId';
-/**
- * Boolean attribute of an item that remains in the index only until the cost of its warm pool is recorded: it does not prevent the deletion
- * of the stack.
- */
-export const POOL_ONLY_ATTRIBUTE = 'poolOnly';
-/** The only value of the partition key of the index of active runs. */
-export const ACTIVE_VALUE = 'active';
+export const ACTIVE_INDEX = { name: 'active-runs', partitionKey: 'active', sortKey: 'runId', value: 'active' } as const;
 
-/** All runs of a team, newest last. Projection: ALL. */
-export const TEAM_INDEX = 'team-runs';
-/** Partition key of the index of a team's runs: the team's name. */
-export const TEAM_INDEX_PARTITION_KEY = 'team';
-/** Sort key of the index of a team's runs: ISO 8601 time of the start. */
-export const TEAM_INDEX_SORT_KEY = 'createdAt';
+/** All runs of a team, newest last: only RUN items have these keys. Projection: ALL. */
+export const TEAM_INDEX = { name: 'team-runs', partitionKey: 'team', sortKey: 'createdAt' } as const;
 
-/**
- * DynamoDB deletes items some time after this time (epoch seconds). The items of a run have it while the run is over, and lose it when the
- * run is resumed. Without it: RUN, INTENT and REQUEST of a registered run (CloudFormation repeats its request when it rolls an update back,
- * possibly years later) and of a run that an earlier version started.
- */
-export const RUN_TABLE_TTL_ATTRIBUTE = 'expiresAt';
-
-/** Sort key of the run itself. */
-export const RUN_ITEM = 'RUN';
-/** Sort key of the run's immutable input. */
-export const INTENT_ITEM = 'INTENT';
-/** Sort key of a client's request. */
-export const REQUEST_ITEM = 'REQUEST';
-/** Partition and sort key of the single queue item: it cannot collide with run ids, which are lower case. */
-export const QUEUE_ITEM = 'QUEUE';
-/** Partition and sort key of the item with the items that cannot be read, of which a notice was sent. */
-export const UNREADABLE_ITEM = 'UNREADABLE';
-/** Partition and sort key of the item with the digests of the pages that were last written. */
-export const PAGES_ITEM = 'PAGES';
-/** Partition key of what jobs have reported about GPUs; the sort key is the UUID of the GPU and the team. */
-export const GPUS_KEY = 'GPUS';
-/** Partition and sort key of the item that the deletion guard writes; `CLOSED_ATTRIBUTE` holds the state. */
-export const CLOSED_ITEM = 'CLOSED';
-/** Boolean attribute of the item `CLOSED_ITEM`. */
-export const CLOSED_ATTRIBUTE = 'isClosed';
-/** Prefix of the sort keys of attempts. */
-export const ATTEMPT_ITEM_PREFIX = 'ATTEMPT#';
-/** Prefix of the sort keys of timeline entries. */
-export const EVENT_ITEM_PREFIX = 'EVENT#';
+/** Sort keys of items, which is also the partition key of items of the environment: run ids are lower case. */
+export const ITEM = {
+  run: 'RUN',
+  intent: 'INTENT',
+  request: 'REQUEST',
+  queue: 'QUEUE',
+  unreadable: 'UNREADABLE',
+  pages: 'PAGES',
+  gpus: 'GPUS',
+  closed: 'CLOSED',
+  /** Prefixes. */
+  attempts: 'ATTEMPT#',
+  events: 'EVENT#',
+} as const;
 
 /** Sort key of an attempt; four digits keep the order. */
-export const attemptItem = (attempt: number): string => `${ATTEMPT_ITEM_PREFIX}${String(attempt).padStart(4, '0')}`;
+export const attemptItem = (attempt: number): string => `${ITEM.attempts}${String(attempt).padStart(4, '0')}`;
 
 /** Sorts by time; `sequence` (the version of the run, then the position within that write) distinguishes lines with the same time. */
 export const eventItem = (at: string, version: number, place: number): string =>
-  `${EVENT_ITEM_PREFIX}${at}#${String(version).padStart(6, '0')}.${String(place).padStart(2, '0')}`;
+  `${ITEM.events}${at}#${String(version).padStart(6, '0')}.${String(place).padStart(2, '0')}`;
 
 /** Partition key of a client's request. */
 export const requestKey = (team: string, clientRequestId: string): string => `REQUEST#${team}#${clientRequestId}`;
 
-/** Partition key of the monthly spend of a team; its sort key is the month, `2026-11`. */
+/** Partition key of the monthly spend of a team, USD; its sort key is the month, `2026-11`. */
 export const monthKey = (team: string): string => `MONTH#${team}`;
-/** Number attribute of an item of `monthKey`, USD. */
-export const MONTH_USD_ATTRIBUTE = 'usd';

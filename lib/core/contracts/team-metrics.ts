@@ -1,5 +1,3 @@
-import { z } from 'zod';
-
 /** Namespace of the metrics that reconcile writes. */
 export const METRIC_NAMESPACE = 'Slipway';
 
@@ -22,8 +20,3 @@ export const TEAM_METRICS = {
 
 /** Name of a metric of a team. */
 export type TeamMetric = keyof typeof TEAM_METRICS;
-
-/** Environment variable of reconcile: JSON list of the teams whose metrics are written. Absent = none. */
-export const ENV_METRIC_TEAMS = 'SLIPWAY_METRIC_TEAMS';
-/** Content of `ENV_METRIC_TEAMS`. */
-export const metricTeamsSchema = z.array(z.string());

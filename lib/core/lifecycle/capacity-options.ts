@@ -152,24 +152,24 @@ export const mostInstancesOn = (record: Pick<RunRecord, 'policy'>, capacityOptio
     ...(findCapacityOption(record, capacityOptionId)?.alternatives ?? []).map((one) => one.instanceCount),
   );
 
-/** The capacity options that the queue may choose from for the run's kind of capacity: the current one, and the smaller ones after it. */
-export function sizesToAsk({
-  policy: { capacityOptions },
-  capacityOptionId,
-}: Pick<RunRecord, 'policy' | 'capacityOptionId'>): CapacityOption[] {
+type OfRun = Pick<RunRecord, 'policy' | 'capacityOptionId'>;
+
+/** The capacity options of the run's kind of capacity, largest first, and the place of the current one; -1 for one that it no longer has. */
+export function optionsOfKind({ policy, capacityOptionId }: OfRun): { options: CapacityOption[]; at: number } {
   const { kind } = parseCapacityOptionId(capacityOptionId);
-  const at = capacityOptions.findIndex((option) => option.id === capacityOptionId);
-  return capacityOptions.filter((option, i) => i >= at && parseCapacityOptionId(option.id).kind === kind);
+  const options = policy.capacityOptions.filter(({ id }) => parseCapacityOptionId(id).kind === kind);
+  return { options, at: options.findIndex(({ id }) => id === capacityOptionId) };
+}
+
+/** The capacity options that the queue may choose from for the run's kind of capacity: the current one, and the smaller ones after it. */
+export function sizesToAsk(record: OfRun): CapacityOption[] {
+  const { options, at } = optionsOfKind(record);
+  return options.slice(Math.max(0, at));
 }
 
 /** The largest size for the run's kind of capacity. */
-export const largestOptionId = ({
-  policy: { capacityOptions },
-  capacityOptionId,
-}: Pick<RunRecord, 'policy' | 'capacityOptionId'>): string =>
-  capacityOptions.find(
-    (option) => parseCapacityOptionId(option.id).kind === parseCapacityOptionId(capacityOptionId).kind,
-  )?.id ?? capacityOptionId;
+export const largestOptionId = (record: OfRun): string =>
+  optionsOfKind(record).options[0]?.id ?? record.capacityOptionId;
 
 /** Capacity options on which no attempt can start now: the memory check rejects them, or they need more than the applied quota. */
 export const unusableOptionIds = ({ optionsThatDoNotFit, optionsAboveQuota = [] }: Observed): string[] => [

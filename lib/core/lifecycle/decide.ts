@@ -1,8 +1,8 @@
 import { LIVE_JOB_STATUSES } from '../catalog/job-statuses';
 import { addUsd, warmPoolUsd } from './accounting/spend';
-import { type Action, type Move, NO_MOVE } from './action';
+import { type Action, event, type Move, NO_MOVE } from './action';
 import { STILL_WRITES, writesStill } from './health/gone';
-import { isEqual } from './is-equal';
+import { isEqual } from './health/observation-schedule';
 import type { Observed, Situation } from './observed';
 import { failRun, stopRun } from './phases/end-run';
 import { finishAttempt, reused, vanished } from './phases/finish';
@@ -11,9 +11,16 @@ import { settleEarlierPools, settlePool } from './phases/settle-pool';
 import { missing, undescribed } from './phases/undescribed';
 import { waitInQueue } from './phases/wait';
 import { watchJob } from './phases/watch';
-import type { PresentJob } from './record';
-import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
-import { event } from './timeline';
+import {
+  type Attempt,
+  type EpochMs,
+  isOver,
+  isWaiting,
+  liveAttempt,
+  type Notice,
+  type PresentJob,
+  type RunRecord,
+} from './record';
 
 /** A start whose uploads are not confirmed within this time is abandoned. */
 const CONFIRM_WITHIN_MS = 3_600_000;

@@ -1,16 +1,7 @@
 import { keptPool, rebookPool } from './accounting/spend';
-import { changeAttempt, type TimelineEvent } from './action';
+import { changeAttempt, event, type TimelineEvent } from './action';
 import { AS_WRITTEN, largestOptionId } from './capacity-options';
-import {
-  type EpochMs,
-  freshBudgets,
-  type HandOver,
-  isOver,
-  liveAttempt,
-  type RunPolicy,
-  type RunRecord,
-} from './record';
-import { event } from './timeline';
+import { type EpochMs, freshBudgets, type HandOver, isOver, liveAttempt, type RunRecord } from './record';
 
 /** A person's request, applied as a new version of the record. */
 export interface IntentChange {
@@ -18,25 +9,12 @@ export interface IntentChange {
   events: TimelineEvent[];
 }
 
-/** What is known about a run when it is created. */
-export interface NewRun {
-  runId: string;
-  name: string;
-  team: string;
-  environment: string;
-  kind: RunRecord['kind'];
-  configHash: string;
-  priority: number;
-  after: readonly string[];
-  policy: RunPolicy;
-  /** Tags from the run file and from the person who started the run. @default - none */
-  tags?: Record<string, string>;
-  note?: string;
-  /** As in the record. @default - none */
-  requestId?: string;
-  /** Earliest time of its first attempt. @default - as soon as there is capacity in the queue */
-  notBefore?: EpochMs;
-}
+/** What is known about a run when it is created; `tags` are from the run file and from the person who started the run. */
+export type NewRun = Pick<
+  RunRecord,
+  'runId' | 'name' | 'team' | 'environment' | 'kind' | 'configHash' | 'priority' | 'after' | 'policy'
+> &
+  Pick<RunRecord, 'tags' | 'note' | 'requestId' | 'notBefore'>;
 
 /** Creates the record of a run that waits for its uploads. */
 export function newRun(run: NewRun, now: EpochMs): RunRecord {

@@ -8,18 +8,14 @@ export type JobObservation =
   | { kind: 'unreadable'; error: string }
   | PresentJob;
 
-/** Result of the create call in this round. */
 export type CreateOutcome =
-  /** No call was made, because something that it needs could not be read or written: no job comes from this round. */
-  | { kind: 'not-attempted'; error: string }
   | { kind: 'accepted'; arn: string }
-  /** Timeout, connection reset or 5xx: the job may exist. */
-  | { kind: 'doubtful'; error: string }
-  /** The name is already taken, perhaps by our own earlier call. */
-  | { kind: 'exists'; error: string }
-  | { kind: 'throttled'; error: string }
-  /** ResourceLimitExceeded: a quota is used up. */
-  | { kind: 'limit'; error: string }
+  /**
+   * `not-attempted`: something that the call needs could not be read or written, so that no job comes from this round. `doubtful`: after a
+   * timeout, a connection reset or 5xx the job may exist. `exists`: the name is taken, perhaps by our own earlier call. `limit`: a quota is
+   * used up.
+   */
+  | { kind: 'not-attempted' | 'doubtful' | 'exists' | 'throttled' | 'limit'; error: string }
   | { kind: 'refused'; failureClass: 'access' | 'config'; error: string };
 
 /** The latest heartbeat of the driver; times in epoch milliseconds according to its own clock. */
@@ -101,7 +97,6 @@ export interface Situation {
   now: EpochMs;
 }
 
-/** A situation in which the job of the attempt was found. */
 export interface JobSituation extends Situation {
   job: PresentJob;
 }

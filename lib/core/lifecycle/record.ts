@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { MAX_STEP, MAX_TIME } from '../config/formats/numbers';
-import { RUN_STATES, type RunState } from '../contracts/control-requests';
+import { hasEnded, RUN_STATES } from '../contracts/control-requests';
 
 export type { RunState } from '../contracts/control-requests';
 
-/** Epoch milliseconds. */
 export type EpochMs = number;
 
 /** Read-only at every depth. */
@@ -79,9 +78,6 @@ const startTimes = z.object({
  */
 export type StartTimes = Frozen<z.infer<typeof startTimes>>;
 
-/** States in which a run needs no further work. */
-const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
-
 /** Why an attempt failed, grouped by the reaction that it needs. */
 const FAILURE_CLASSES = [
   'capacity',
@@ -101,7 +97,6 @@ const FAILURE_CLASSES = [
   'collision',
   'outside-stop',
 ] as const;
-/** One of `FAILURE_CLASSES`. */
 export type FailureClass = (typeof FAILURE_CLASSES)[number];
 
 const capacityOption = z.object({
@@ -199,7 +194,6 @@ const attemptStop = z.object({
   isTooLate: z.boolean().optional(),
   text,
 });
-/** A requested stop, and when it was requested. */
 export type AttemptStop = Frozen<z.infer<typeof attemptStop>>;
 
 const gpuReport = z.object({
@@ -270,10 +264,8 @@ const jobFiles = z.object({
 /** Where the job of an attempt writes: the control plane reads its heartbeat and checkpoints there. */
 export type JobFiles = Frozen<z.infer<typeof jobFiles>>;
 
-/** The largest number of an attempt. */
 export const MAX_ATTEMPT = 9999;
 
-/** Schema of `Attempt`. */
 export const attempt = z.object({
   number: z.int().min(1).max(MAX_ATTEMPT),
   jobName: text,
@@ -386,7 +378,6 @@ const earlierPool = warmPool.extend({ bookedUntil: time });
 /** A pool whose cost is booked up to `bookedUntil`, until the service reports how long it was kept. */
 export type EarlierPool = Frozen<z.infer<typeof earlierPool>>;
 
-/** Schema of `RunRecord`. */
 export const runRecord = z.object({
   runId: text,
   name: text,
@@ -464,14 +455,12 @@ export const runRecord = z.object({
  */
 export type RunRecord = Frozen<z.infer<typeof runRecord>>;
 
-/** Whether the run is completed, failed or stopped. */
-export const isOver = (record: Pick<RunRecord, 'state'>): boolean => OVER.includes(record.state);
+export const isOver: (record: Pick<RunRecord, 'state'>) => boolean = hasEnded;
 
 /** Whether the run still has to wait for its start time or a backoff. */
 export const isWaiting = ({ notBefore }: Pick<RunRecord, 'notBefore'>, now: EpochMs): boolean =>
   notBefore !== undefined && notBefore > now;
 
-/** Budgets of a run that has not failed yet. */
 export const freshBudgets = (): Budgets => ({
   failures: 0,
   stale: 0,

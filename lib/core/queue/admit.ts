@@ -1,5 +1,12 @@
-import { QueueLines, type TeamFacts } from './order';
-import { type PoolLimit, type PoolNeeds, type QueuedRun, type RunningRun, waitsSince } from './usage';
+import {
+  type PoolLimit,
+  type PoolNeeds,
+  type QueuedRun,
+  QueueLines,
+  type RunningRun,
+  type TeamFacts,
+  waitsSince,
+} from './order';
 
 /** A run that lacks capacity has it reserved once it has waited this long; until then other runs may pass it. */
 export const PATIENCE_MS = 3_600_000;
@@ -134,13 +141,11 @@ function poolsToKeep(run: QueuedRun, input: QueueInput, used: ReadonlyMap<string
 const poolOf = (pool: string, { pools }: Pick<QueueInput, 'pools'>): PoolLimit =>
   pools[pool] ?? { limit: null, usedByOthers: 0, name: pool };
 
-/** Free instances of a pool. */
 export function freeIn(pool: string, input: Pick<QueueInput, 'pools'>, used: ReadonlyMap<string, number>): number {
   const { limit, usedByOthers } = poolOf(pool, input);
   return limit === null ? Number.POSITIVE_INFINITY : limit - usedByOthers - (used.get(pool) ?? 0);
 }
 
-/** Counts the instances that a run takes. */
 export function take(used: Map<string, number>, needs: PoolNeeds): void {
   for (const [pool, count] of Object.entries(needs)) used.set(pool, (used.get(pool) ?? 0) + count);
 }

@@ -1,22 +1,133 @@
-import {
-  type ByTeam,
-  dominantHours,
-  heldBy,
-  NO_USAGE,
-  type PoolLimit,
-  poolsOf,
-  type QueuedRun,
-  type QueueUsage,
-  type RunningRun,
-  waitsSince,
-} from './usage';
+/**
+ * Number of instances that a run takes from each pool; the keys are quota codes, and `environment` for the guardrail
+ * `maxConcurrentInstances`.
+ */
+export type PoolNeeds = Readonly<Record<string, number>>;
+
+/** Pool of the environment's own limit on instances. */
+export const ENVIRONMENT_POOL = 'environment';
+
+export interface RunningRun {
+  runId: string;
+  team: string;
+  /** Number of instances, for the team's share when its needs by pool are not known. */
+  instances: number;
+  needs: PoolNeeds;
+}
+
+export interface QueueSize {
+  /** Id of one of the capacity options of the run. */
+  capacityOptionId: string;
+  instances: number;
+  needs: PoolNeeds;
+}
+
+export interface QueuedRun extends RunningRun {
+  priority: number;
+  /** Smaller sizes that it also accepts, largest first. @default none */
+  smaller?: readonly QueueSize[];
+  /** Epoch milliseconds. */
+  queuedAt: number;
+  /** Start of the current wait, epoch milliseconds: a preempted run has trained since it first joined. @default `queuedAt` */
+  waitingSince?: number;
+  /** Run ids, or `latest:<run name>`, that must complete first and have not. */
+  after: readonly string[];
+  /** Why its team may not start new runs now. @default - it may */
+  hold?: string;
+  /** Earliest start, epoch milliseconds: the end of a backoff, or the requested start time. */
+  notBefore?: number;
+}
+
+/** Start of a run's current wait, epoch milliseconds. */
+export const waitsSince = ({ waitingSince, queuedAt }: QueuedRun): number => waitingSince ?? queuedAt;
+
+/** Limit and use of a pool. `null` = not known: the service itself will refuse. */
+export interface PoolLimit {
+  limit: number | null;
+  /** Used by jobs that are not ours. */
+  usedByOthers: number;
+  /** The limit or the use by others could not be read just now: no job is asked to exit for capacity that may not exist. @default false */
+  isUnread?: boolean;
+  /** Display name: `ml.p5.48xlarge for training job usage`. */
+  name: string;
+}
+
+/** Half-life of past instance-hours, as with Slurm's PriorityDecayHalfLife. */
+export const HALF_LIFE_MS = 24 * 3_600_000;
+
+/** Numbers by team and pool. */
+export type ByTeam = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+/** Past use of the teams, stored between two passes of the queue. */
+export interface QueueUsage {
+  /** Time up to which it is counted, epoch milliseconds. */
+  at: number;
+  /** Decayed instance-hours. */
+  hours: ByTeam;
+  /** Instances held from that time on. */
+  held: ByTeam;
+}
+
+export const NO_USAGE: QueueUsage = { at: 0, hours: {}, held: {} };
+
+export function heldBy(running: readonly Pick<RunningRun, 'team' | 'instances' | 'needs'>[]): ByTeam {
+  const held: Record<string, Record<string, number>> = {};
+  for (const run of running) held[run.team] = addTo(held[run.team] ?? {}, poolsOf(run));
+  return held;
+}
+
+/** Adds numbers by name to sums, which are changed and returned. */
+function addTo(sums: Record<string, number>, more: Readonly<Record<string, number>> = {}, factor = 1) {
+  for (const [name, value] of Object.entries(more)) sums[name] = (sums[name] ?? 0) + value * factor;
+  return sums;
+}
+
+/** The pools of a run; a run whose needs are not known counts with its instances in one pool. */
+export const poolsOf = ({
+  needs,
+  instances,
+}: Pick<RunningRun, 'needs' | 'instances'>): Readonly<Record<string, number>> =>
+  Object.keys(needs).length > 0 ? needs : { [ENVIRONMENT_POOL]: instances };
+
+/**
+ * Adds the use since the last pass until `now`, weighted by its decay, and stores what is held now. Exact if nothing changes between two
+ * passes.
+ */
+export function advanceUsage(usage: QueueUsage, held: ByTeam, now: number): QueueUsage {
+  const elapsed = Math.max(0, now - usage.at);
+  const left = 0.5 ** (elapsed / HALF_LIFE_MS);
+  // Integral of the decay weight since the last pass, in hours.
+  const weightedHours = ((1 - left) * HALF_LIFE_MS) / Math.LN2 / 3_600_000;
+  const hours: Record<string, Record<string, number>> = {};
+  for (const team of new Set([...Object.keys(usage.hours), ...Object.keys(usage.held)])) {
+    const counted = addTo(addTo({}, usage.hours[team], left), usage.held[team], weightedHours);
+    // Teams whose use has decayed to seconds are removed, so that the item does not grow with every instance type that was ever used.
+    hours[team] = Object.fromEntries(Object.entries(counted).filter(([, value]) => value > 0.001));
+  }
+  return { at: now, hours, held };
+}
+
+/**
+ * Dominant share of each team: the pool of whose capacity it used the largest part, in hours of the whole pool. For a pool without a known
+ * limit, the use of all teams counts as its capacity; the guardrail `maxConcurrentInstances` counts only where it is set, or when nothing
+ * else is known.
+ */
+export function dominantHours(hours: ByTeam, pools: Readonly<Record<string, PoolLimit>>): Map<string, number> {
+  const total: Record<string, number> = {};
+  for (const used of Object.values(hours)) addTo(total, used);
+  const capacity = (pool: string) => pools[pool]?.limit || total[pool] || 1;
+  const counts = (pool: string, used: Readonly<Record<string, number>>) =>
+    pool !== ENVIRONMENT_POOL || pools[pool]?.limit != null || Object.keys(used).length === 1;
+  const shareOf = (used: Readonly<Record<string, number>>) =>
+    Math.max(0, ...Object.entries(used).map(([pool, value]) => (counts(pool, used) ? value / capacity(pool) : 0)));
+  return new Map(Object.entries(hours).map(([team, used]) => [team, shareOf(used)]));
+}
 
 /** For each such period that a run has waited, its priority within its team rises by one. */
 const AGING_MS = 24 * 3_600_000;
 /** Differences of this size are rounding errors and do not decide between teams. */
 const SAME = 1e-9;
 
-/** Inputs of the order of teams. */
 export interface TeamFacts {
   /** Queue shares by team; 1 where not named. */
   shares: Readonly<Record<string, number>>;
@@ -75,16 +186,15 @@ export class QueueLines {
 
   /** The run starts: its instances count for its team from now on. */
   take(run: QueuedRun): void {
-    const pools = this.held[run.team] ?? {};
-    for (const [pool, count] of Object.entries(poolsOf(run))) pools[pool] = (pools[pool] ?? 0) + count;
-    this.held[run.team] = pools;
+    this.held[run.team] = addTo(this.held[run.team] ?? {}, poolsOf(run));
     this.load = undefined;
   }
 
+  /** One hour of the currently held instances is added to the past use, so that two teams without past use take turns. */
   private hours(): ByTeam {
     const { hours } = this.facts.usage ?? NO_USAGE;
     const teams = new Set([...Object.keys(hours), ...Object.keys(this.held)]);
-    return Object.fromEntries([...teams].map((team) => [team, sum(hours[team] ?? {}, this.held[team] ?? {})]));
+    return Object.fromEntries([...teams].map((team) => [team, addTo({ ...hours[team] }, this.held[team])]));
   }
 }
 
@@ -118,12 +228,7 @@ export function queueOrder(
   return ordered;
 }
 
-/** One hour of the currently held instances is added to the past use, so that two teams without past use take turns. */
-function sum(used: Readonly<Record<string, number>>, held: Readonly<Record<string, number>>): Record<string, number> {
-  const pools = new Set([...Object.keys(used), ...Object.keys(held)]);
-  return Object.fromEntries([...pools].map((pool) => [pool, (used[pool] ?? 0) + (held[pool] ?? 0)]));
-}
-
 const shareOf = (team: string, shares: Readonly<Record<string, number>>): number => shares[team] ?? 1;
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+/** Order of texts by their code units. */
+export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const byAge = (a: QueuedRun, b: QueuedRun): number => a.queuedAt - b.queuedAt || compare(a.runId, b.runId);

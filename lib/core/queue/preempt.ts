@@ -1,7 +1,6 @@
 import { PREEMPTION_TIMES, type PreemptionTimes } from '../config/environment/limits';
 import { type Admission, admit, freeIn, type QueueInput, take } from './admit';
-import { teamsAbove } from './order';
-import { type QueuedRun, type QueueSize, type RunningRun, waitsSince } from './usage';
+import { compare, type QueuedRun, type QueueSize, type RunningRun, teamsAbove, waitsSince } from './order';
 
 const MINUTE_MS = 60_000;
 /** Maximum number of waiting runs that one pass considers, in the order of the queue. */
@@ -75,9 +74,7 @@ const sharesPool = (run: RunningRun, other: RunningRun): boolean =>
 
 /** Lowest priority first, then the run that has trained for the shortest time. */
 const byLoss = (a: PreemptibleRun, b: PreemptibleRun): number =>
-  a.run.priority - b.run.priority ||
-  b.trainingSince - a.trainingSince ||
-  (a.run.runId < b.run.runId ? -1 : a.run.runId > b.run.runId ? 1 : 0);
+  a.run.priority - b.run.priority || b.trainingSince - a.trainingSince || compare(a.run.runId, b.run.runId);
 
 /**
  * A subset of the given runs whose capacity lets the run start and from which none can be removed; empty when even all of them do not
@@ -107,7 +104,6 @@ function withoutRunning(input: QueueInput, leaving: readonly PreemptibleRun[]): 
   };
 }
 
-/** A running elastic run, and the larger sizes that it could use. */
 export interface GrowingRun {
   run: RunningRun;
   /** Largest first. */

@@ -3,11 +3,11 @@ import { CloudWatchLogsClient, FilterLogEventsCommand } from '@aws-sdk/client-cl
 import { describe, expect, test } from 'vitest';
 import { readLogPage } from '../../../lib/control/control/reads/logs';
 import { boundedTimeline, isWanted } from '../../../lib/control/control/reads/status';
-import { createOutcomeOf } from '../../../lib/control/reconcile/effects/create-job';
+import { createOutcomeOf } from '../../../lib/control/reconcile/effects';
 import { chatMessage } from '../../../lib/control/reconcile/notify/email';
 import { remember } from '../../../lib/control/shared/bounded-map';
 import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue-runs';
-import { event, notice } from '../../../lib/core/lifecycle/timeline';
+import { event, notice } from '../../../lib/core/lifecycle/action';
 import { admitted, attempt, checkpoint, HOUR, running, T0 } from '../../core/lifecycle/support/records';
 import { mockClient } from '../../support/mocked-clients';
 import { serviceError } from '../support/fake-sagemaker';

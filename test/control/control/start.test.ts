@@ -1,7 +1,7 @@
 // What a start answers and writes: whole answers, refusals at their path, and which earlier run stands for a repeated one.
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { ControlPayload } from '../../../lib/core/contracts/control';
-import { CLOSED_ITEM } from '../../../lib/core/contracts/storage';
+import { ITEM } from '../../../lib/core/contracts/storage';
 import { type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
 let world: FakeWorld;
@@ -70,12 +70,12 @@ describe('the answer', () => {
 
 describe('fails', () => {
   test('in an environment that is being deleted, for a start and for a resume', async () => {
-    const closed = { runId: { S: CLOSED_ITEM }, item: { S: CLOSED_ITEM }, isClosed: { BOOL: true } };
-    world.table.items.set(`${CLOSED_ITEM}|${CLOSED_ITEM}`, closed);
+    const closed = { runId: { S: ITEM.closed }, item: { S: ITEM.closed }, isClosed: { BOOL: true } };
+    world.table.items.set(`${ITEM.closed}|${ITEM.closed}`, closed);
     const answer = await start();
     expect(answer).toMatchObject({ ok: false, issues: [{ rule: 'environment/closed', path: 'environment' }] });
     expect(world.table.items.size).toBe(1);
-    world.table.items.set(`${CLOSED_ITEM}|${CLOSED_ITEM}`, { ...closed, isClosed: { BOOL: false } });
+    world.table.items.set(`${ITEM.closed}|${ITEM.closed}`, { ...closed, isClosed: { BOOL: false } });
     expect(await start()).toMatchObject({ ok: true });
   });
 
@@ -266,8 +266,8 @@ describe('a start whose code did not arrive in time', () => {
   test('does not start again in an environment that is being deleted', async () => {
     const runId = await startedId(uploaded);
     await world.tick(61);
-    world.table.items.set(`${CLOSED_ITEM}|${CLOSED_ITEM}`, {
-      ...{ runId: { S: CLOSED_ITEM }, item: { S: CLOSED_ITEM }, isClosed: { BOOL: true } },
+    world.table.items.set(`${ITEM.closed}|${ITEM.closed}`, {
+      ...{ runId: { S: ITEM.closed }, item: { S: ITEM.closed }, isClosed: { BOOL: true } },
     });
     expect(await start(uploaded)).toMatchObject({ ok: false, issues: [{ rule: 'environment/closed' }] });
     expect(await world.store.find(runId)).toMatchObject({ state: 'failed' });

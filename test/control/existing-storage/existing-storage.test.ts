@@ -96,7 +96,7 @@ test('buckets and a key that are as they must be pass, and nothing is said', asy
 });
 
 test('delete looks at nothing and changes nothing', async () => {
-  expect(await onEvent(deps, events.delete())).toEqual({ PhysicalResourceId: 'existing-storage' });
+  expect(await onEvent(deps, events.delete())).toEqual({ PhysicalResourceId: 'physical-1' });
   expect([...s3.calls(), ...kms.calls()]).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, expect, test } from 'vitest';
 import { chatMessage } from '../../../lib/control/reconcile/notify/email';
-import { notice } from '../../../lib/core/lifecycle/timeline';
+import { notice } from '../../../lib/core/lifecycle/action';
 import { running } from '../../core/lifecycle/support/records';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';
 

@@ -1,9 +1,9 @@
 import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, expect, test } from 'vitest';
-import { applyEffects } from '../../../lib/control/reconcile/effects/apply-effects';
+import { applyEffects } from '../../../lib/control/reconcile/effects';
 import { announce } from '../../../lib/control/reconcile/notify/event-bus';
-import { notice } from '../../../lib/core/lifecycle/timeline';
+import { notice } from '../../../lib/core/lifecycle/action';
 import { running } from '../../core/lifecycle/support/records';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';
 

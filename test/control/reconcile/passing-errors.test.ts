@@ -1,7 +1,7 @@
 // Errors that pass must neither end a run, nor keep it from stopping, nor lose where it goes on.
 import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createOutcomeOf } from '../../../lib/control/reconcile/effects/create-job';
+import { createOutcomeOf } from '../../../lib/control/reconcile/effects';
 import { onEvent } from '../../../lib/control/reconcile/reconcile';
 import { serviceError } from '../support/fake-sagemaker';
 import { type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';

@@ -10,7 +10,7 @@ import { RunNeeds } from '../../../lib/control/reconcile/queue/run-needs';
 import { awaitedRuns } from '../../../lib/control/reconcile/queue/waits-for';
 import type { Attempt, RunRecord } from '../../../lib/core/lifecycle/record';
 import type { QueueInput } from '../../../lib/core/queue/admit';
-import { ENVIRONMENT_POOL } from '../../../lib/core/queue/usage';
+import { ENVIRONMENT_POOL } from '../../../lib/core/queue/order';
 import type { QuotaNeed } from '../../../lib/core/quota';
 import { admitted, attempt, HOUR, policy, running, T0 } from '../../core/lifecycle/support/records';
 import { draws } from '../../support/draws';

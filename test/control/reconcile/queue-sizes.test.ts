@@ -9,7 +9,7 @@ import {
 } from '../../../lib/control/reconcile/queue/preempt-runs';
 import { needsOf, RunNeeds } from '../../../lib/control/reconcile/queue/run-needs';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
-import { ENVIRONMENT_POOL } from '../../../lib/core/queue/usage';
+import { ENVIRONMENT_POOL } from '../../../lib/core/queue/order';
 import type { QuotaNeed } from '../../../lib/core/quota';
 import { attempt, policy, running, T0 } from '../../core/lifecycle/support/records';
 import { type FakeWorld, fakeWorld, RUN_FILE, START } from '../support/fake-world';

@@ -9,7 +9,7 @@ import {
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { ChangeMessageVisibilityCommand, SendMessageBatchCommand, SendMessageCommand } from '@aws-sdk/client-sqs';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { planOf } from '../../../lib/control/reconcile/effects/create-job';
+import { planOf } from '../../../lib/control/reconcile/effects';
 import { onEvent, runIdOf } from '../../../lib/control/reconcile/reconcile';
 import { checkpoint, running } from '../../core/lifecycle/support/records';
 import { DESCRIPTOR, runOf } from '../../support/runs';

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { accepted, guardDeps, onEvent } from '../../../lib/control/guards';
 import { acceptingRollback, pointingToLog } from '../../../lib/control/shared/custom-resource';
 import { GUARD_TYPE } from '../../../lib/core/contracts/custom-resources';
-import { ENV_RUN_TABLE } from '../../../lib/core/contracts/launcher';
+import { ENV } from '../../../lib/core/contracts/launcher';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { draws } from '../../support/draws';
 import { mockClient } from '../../support/mocked-clients';
@@ -25,7 +25,7 @@ const RUNTIME = path.join(
 beforeEach(() => {
   vi.stubEnv('AWS_REGION', 'us-west-2');
   vi.stubEnv('AWS_LAMBDA_LOG_GROUP_NAME', '/slipway/Slipway-research-us-west-2/deploys');
-  vi.stubEnv(ENV_RUN_TABLE, 'slipway-research-runs');
+  vi.stubEnv(ENV.runTable, 'slipway-research-runs');
   vi.spyOn(console, 'error').mockImplementation(() => undefined);
 });
 afterEach(() => {

@@ -5,7 +5,7 @@ import { runItem } from '../../../lib/control/shared/items';
 import { ServiceQuotaReader } from '../../../lib/control/shared/limit-reader';
 import { queuedRun, runningRun, usesInstances } from '../../../lib/control/shared/queue-runs';
 import { RunStore } from '../../../lib/control/shared/run-store';
-import { CLOSED_ITEM } from '../../../lib/core/contracts/storage';
+import { ITEM } from '../../../lib/core/contracts/storage';
 import { attempt, HOUR, running, T0 } from '../../core/lifecycle/support/records';
 import { fakeTable } from '../support/fake-table';
 
@@ -57,13 +57,13 @@ describe('a write of the run table', () => {
 describe('a read of the run table', () => {
   test('says that the environment is closed only where it is written so', async () => {
     expect(await store.isClosed()).toBe(false);
-    const item = { runId: { S: CLOSED_ITEM }, item: { S: CLOSED_ITEM } };
+    const item = { runId: { S: ITEM.closed }, item: { S: ITEM.closed } };
     for (const [more, expected] of [
       [{}, false],
       [{ isClosed: { BOOL: false } }, false],
       [{ isClosed: { BOOL: true } }, true],
     ] as const) {
-      table.items.set(`${CLOSED_ITEM}|${CLOSED_ITEM}`, { ...item, ...more });
+      table.items.set(`${ITEM.closed}|${ITEM.closed}`, { ...item, ...more });
       expect(await store.isClosed()).toBe(expected);
     }
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { event } from '../../../lib/core/lifecycle/action';
 import { CAUSES, ledger } from '../../../lib/core/lifecycle/ledger';
-import { event } from '../../../lib/core/lifecycle/timeline';
 import { HOUR, MINUTE, T0 } from './support/records';
 
 const at = (minutes: number, what: string, evidence = {}) => event(T0 + minutes * MINUTE, what, '', evidence);

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { admit, PATIENCE_MS, type QueueInput } from '../../../lib/core/queue/admit';
-import { queueOrder } from '../../../lib/core/queue/order';
-import { ENVIRONMENT_POOL, type QueuedRun, type RunningRun } from '../../../lib/core/queue/usage';
+import { ENVIRONMENT_POOL, type QueuedRun, queueOrder, type RunningRun } from '../../../lib/core/queue/order';
 
 const NOW = Date.UTC(2026, 10, 21);
 const P5 = 'L-P5';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { admit, type QueueInput } from '../../../lib/core/queue/admit';
+import type { QueuedRun, QueueSize, RunningRun } from '../../../lib/core/queue/order';
 import { chooseGrowth, type GrowingRun } from '../../../lib/core/queue/preempt';
-import type { QueuedRun, QueueSize, RunningRun } from '../../../lib/core/queue/usage';
 
 const NOW = Date.UTC(2026, 10, 21);
 const size = (instances: number): QueueSize => ({

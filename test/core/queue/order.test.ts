@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { admit, PATIENCE_MS, type QueueInput } from '../../../lib/core/queue/admit';
-import { queueOrder, type TeamFacts } from '../../../lib/core/queue/order';
+import {
+  advanceUsage,
+  NO_USAGE,
+  type QueuedRun,
+  queueOrder,
+  type RunningRun,
+  type TeamFacts,
+} from '../../../lib/core/queue/order';
 import { choosePreemptions, type PreemptibleRun } from '../../../lib/core/queue/preempt';
-import { advanceUsage, NO_USAGE, type QueuedRun, type RunningRun } from '../../../lib/core/queue/usage';
 
 const NOW = Date.UTC(2026, 10, 21);
 const HOUR = 3_600_000;

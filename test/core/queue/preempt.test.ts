@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { admit, type QueueInput } from '../../../lib/core/queue/admit';
+import type { QueuedRun } from '../../../lib/core/queue/order';
 import { choosePreemptions, type PreemptibleRun } from '../../../lib/core/queue/preempt';
-import type { QueuedRun } from '../../../lib/core/queue/usage';
 
 const NOW = Date.UTC(2026, 10, 21);
 const HOUR = 3_600_000;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { admit } from '../../../lib/core/queue/admit';
-import { teamsAbove } from '../../../lib/core/queue/order';
 import {
   advanceUsage,
   dominantHours,
@@ -12,7 +11,8 @@ import {
   type QueuedRun,
   type QueueUsage,
   type RunningRun,
-} from '../../../lib/core/queue/usage';
+  teamsAbove,
+} from '../../../lib/core/queue/order';
 
 const T0 = Date.UTC(2026, 10, 21);
 const HOUR = 3_600_000;

@@ -31,8 +31,8 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { GetParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { beforeAll, expect, test } from 'vitest';
-import { ENV_RUN_QUEUE_URL, ENV_RUN_TABLE } from '../../../lib/core/contracts/launcher';
-import { RUN_ITEM, RUN_TABLE_PARTITION_KEY, RUN_TABLE_SORT_KEY } from '../../../lib/core/contracts/storage';
+import { ENV } from '../../../lib/core/contracts/launcher';
+import { ITEM, RUN_TABLE } from '../../../lib/core/contracts/storage';
 import type { ClientOptions, Deployed } from '../support/deployed';
 import { assumed, ROLE } from './credentials';
 
@@ -119,10 +119,10 @@ const roleArn = (name: string) => `arn:aws:iam::${ACCOUNT}:role/${ROLE}-${name}`
 async function callsOnServices(deployed: Deployed, as: Client): Promise<Calls> {
   const control = new GetFunctionConfigurationCommand({ FunctionName: CONTROL });
   const { Environment } = await deployed.client(LambdaClient).send(control);
-  const { [ENV_RUN_TABLE]: TableName, [ENV_RUN_QUEUE_URL]: QueueUrl } = Environment?.Variables ?? {};
+  const { [ENV.runTable]: TableName, [ENV.runQueueUrl]: QueueUrl } = Environment?.Variables ?? {};
   const parameter = new GetParameterCommand({ Name: descriptorOf('default') });
   const { teamKeyArn } = JSON.parse((await deployed.client(SSMClient).send(parameter)).Parameter?.Value ?? '{}');
-  const Key = { [RUN_TABLE_PARTITION_KEY]: { S: VICTIM }, [RUN_TABLE_SORT_KEY]: { S: RUN_ITEM } };
+  const Key = { [RUN_TABLE.partitionKey]: { S: VICTIM }, [RUN_TABLE.sortKey]: { S: ITEM.run } };
   const [lambda, ssm, sagemaker, sts] = [as(LambdaClient), as(SSMClient), as(SageMakerClient), as(STSClient)];
   const [dynamodb, sqs, kms, iam] = [as(DynamoDBClient), as(SQSClient), as(KMSClient), as(IAMClient)];
   const invoke = (FunctionName: string) => () =>

@@ -1,7 +1,7 @@
 import { paginateQuery } from '@aws-sdk/client-dynamodb';
 import { DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { recordOf } from '../../../lib/control/shared/run-store';
-import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX, RUN_ITEM } from '../../../lib/core/contracts/storage';
+import { ITEM } from '../../../lib/core/contracts/storage';
 import type { TimelineEvent } from '../../../lib/core/lifecycle/action';
 import type { Attempt } from '../../../lib/core/lifecycle/record';
 import { EPOCH_MS } from '../../../tools/simulation/core/epoch';
@@ -59,17 +59,17 @@ function placeOf({ what, text }: TimelineEvent): number {
 
 /** @param documents of the run table, by item */
 function outcomeOf(documents: ReadonlyMap<string, string>, jobs: string[]): RunOutcome {
-  const { state, reason } = recordOf(documents.get(RUN_ITEM) ?? '');
+  const { state, reason } = recordOf(documents.get(ITEM.run) ?? '');
   const below = <T>(prefix: string) =>
     [...documents].sort().flatMap(([item, text]) => (item.startsWith(prefix) ? [JSON.parse(text) as T] : []));
-  const lines = below<TimelineEvent>(EVENT_ITEM_PREFIX).sort(
+  const lines = below<TimelineEvent>(ITEM.events).sort(
     (a, b) => minuteOf(a) - minuteOf(b) || placeOf(a) - placeOf(b) || a.at - b.at,
   );
   return {
     state,
     reason: withoutBuckets(reason),
     jobs,
-    attempts: below<Attempt>(ATTEMPT_ITEM_PREFIX).map((one) =>
+    attempts: below<Attempt>(ITEM.attempts).map((one) =>
       withoutBuckets(`${one.failureClass ?? 'live'}: ${one.reason ?? ''}`),
     ),
     decisions: lines

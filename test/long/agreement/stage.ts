@@ -22,7 +22,7 @@ import { GetQueueAttributesCommand, PurgeQueueCommand, SQSClient } from '@aws-sd
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { vi } from 'vitest';
 import { type Descriptor, descriptorSchema } from '../../../lib/core/config/descriptor';
-import { controlAliasName, descriptorParameter, ENV_RUN_QUEUE_URL, TICK } from '../../../lib/core/contracts/launcher';
+import { controlAliasName, descriptorParameter, ENV, TICK } from '../../../lib/core/contracts/launcher';
 import { processesMarked, sendSignal } from '../../../lib/sandbox/processes';
 import { adminOf, type SandboxAdmin } from '../../../lib/sandbox/testing';
 import { isLive } from '../../../tools/simulation/job/job';
@@ -105,7 +105,7 @@ export class Stage {
     for (const team of teams) this.descriptors.set(team, await this.descriptorOf(team));
     const FunctionName = `slipway-${environment}-reconcile`;
     const { Environment } = await this.lambda.send(new GetFunctionConfigurationCommand({ FunctionName }));
-    this.queueUrl = Environment?.Variables?.[ENV_RUN_QUEUE_URL] ?? '';
+    this.queueUrl = Environment?.Variables?.[ENV.runQueueUrl] ?? '';
     await this.stopSchedules();
     await this.makeOutsideRole();
     const [first] = this.descriptors.values();

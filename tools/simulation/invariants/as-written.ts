@@ -1,4 +1,4 @@
-import { isEqual } from '../../../lib/core/lifecycle/is-equal';
+import { isEqual } from '../../../lib/core/lifecycle/health/observation-schedule';
 import type { RunRecord } from '../../../lib/core/lifecycle/record';
 import type { SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';

@@ -1,5 +1,5 @@
 import { TICK_SECONDS } from '../../../lib/core/contracts/launcher';
-import { RUN_ITEM, teamPageKey } from '../../../lib/core/contracts/storage';
+import { ITEM, teamPageKey } from '../../../lib/core/contracts/storage';
 import type { SimMs } from '../core/clock';
 import { isLive, type SimJob } from '../job/job';
 import type { SimRun } from '../world/sim-run';
@@ -29,7 +29,7 @@ export class OwnPrefix extends Invariant {
       this.checkPage(bucket, key, team);
       return;
     }
-    const item = world.table.find({ runId: { S: runId }, item: { S: RUN_ITEM } });
+    const item = world.table.find({ runId: { S: runId }, item: { S: ITEM.run } });
     if (root !== 'runs' || item?.team?.S !== team)
       this.break(`${bucket}/${key} was written, which belongs to no run of team ${team}`);
     const run = world.runs.find((one) => one.runId === runId);

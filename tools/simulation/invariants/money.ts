@@ -1,7 +1,6 @@
 import { pausesOf } from '../../../lib/core/lifecycle/accounting/pauses';
 import { changedPoolUsd, HEARTBEAT_MS, STOP_MS, warmPoolUsd } from '../../../lib/core/lifecycle/accounting/spend';
-import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
-import { isEqual } from '../../../lib/core/lifecycle/is-equal';
+import { isEqual, TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
 import { ledger } from '../../../lib/core/lifecycle/ledger';
 import type { EarlierPool } from '../../../lib/core/lifecycle/record';
 import type { SimMs } from '../core/clock';

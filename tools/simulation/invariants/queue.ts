@@ -1,6 +1,6 @@
 import { findCapacityOption } from '../../../lib/core/lifecycle/capacity-options';
 import { TICK_MS } from '../../../lib/core/lifecycle/health/observation-schedule';
-import { HALF_LIFE_MS } from '../../../lib/core/queue/usage';
+import { HALF_LIFE_MS } from '../../../lib/core/queue/order';
 import { isLive, type SimJob } from '../job/job';
 import type { Item } from '../services/expression';
 import { poolsOf } from '../services/limits';

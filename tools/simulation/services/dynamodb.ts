@@ -6,18 +6,7 @@ import {
   TransactionCanceledException,
   type TransactWriteItemsCommandInput,
 } from '@aws-sdk/client-dynamodb';
-import {
-  ACTIVE_INDEX,
-  ACTIVE_INDEX_PARTITION_KEY,
-  ACTIVE_INDEX_SORT_KEY,
-  RUN_ITEM,
-  RUN_TABLE_PARTITION_KEY,
-  RUN_TABLE_SORT_KEY,
-  RUN_TABLE_TTL_ATTRIBUTE,
-  TEAM_INDEX,
-  TEAM_INDEX_PARTITION_KEY,
-  TEAM_INDEX_SORT_KEY,
-} from '../../../lib/core/contracts/storage';
+import { ACTIVE_INDEX, ITEM, RUN_TABLE, TEAM_INDEX } from '../../../lib/core/contracts/storage';
 import type { SimMs } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { Operations } from '../core/operation';
@@ -39,8 +28,8 @@ interface Stored {
 }
 
 const INDEXES: Readonly<Record<string, readonly [partition: string, sort: string]>> = {
-  [ACTIVE_INDEX]: [ACTIVE_INDEX_PARTITION_KEY, ACTIVE_INDEX_SORT_KEY],
-  [TEAM_INDEX]: [TEAM_INDEX_PARTITION_KEY, TEAM_INDEX_SORT_KEY],
+  [ACTIVE_INDEX.name]: [ACTIVE_INDEX.partitionKey, ACTIVE_INDEX.sortKey],
+  [TEAM_INDEX.name]: [TEAM_INDEX.partitionKey, TEAM_INDEX.sortKey],
 };
 
 const INDEX_KEYS = Object.entries(INDEXES).map(([name, [key, sort]]) => ({ name, key, sort }));
@@ -101,7 +90,7 @@ export class SimTable {
     GetItem: {
       latencyMs: 4,
       knows: ['TableName', 'Key', 'ConsistentRead'],
-      key: (input: GetItemCommandInput) => input.Key?.[RUN_TABLE_PARTITION_KEY]?.S,
+      key: (input: GetItemCommandInput) => input.Key?.[RUN_TABLE.partitionKey]?.S,
       run: ({ Key = {} }: GetItemCommandInput) => ({ Item: this.find(Key), $metadata: {} }),
     },
     BatchGetItem: {
@@ -115,7 +104,7 @@ export class SimTable {
     PutItem: {
       latencyMs: 6,
       writes: true,
-      key: (input: PutItemCommandInput) => input.Item?.[RUN_TABLE_PARTITION_KEY]?.S,
+      key: (input: PutItemCommandInput) => input.Item?.[RUN_TABLE.partitionKey]?.S,
       run: (input: PutItemCommandInput, invocation) => {
         if (!this.isAllowed(input)) throw conditionFailed();
         this.put(input.Item ?? {}, invocation);
@@ -128,7 +117,7 @@ export class SimTable {
       writes: true,
       hasToken: true,
       key: ({ TransactItems = [] }: TransactWriteItemsCommandInput) =>
-        TransactItems[0]?.Put?.Item?.[RUN_TABLE_PARTITION_KEY]?.S,
+        TransactItems[0]?.Put?.Item?.[RUN_TABLE.partitionKey]?.S,
       run: (input: TransactWriteItemsCommandInput, invocation) => this.transact(input, invocation),
     },
     Query: {
@@ -141,7 +130,7 @@ export class SimTable {
 
   /** An item as returned by a consistent read. */
   find(key: Item): Item | undefined {
-    const stored = this.partitions.get(key[RUN_TABLE_PARTITION_KEY]?.S ?? '')?.get(key[RUN_TABLE_SORT_KEY]?.S ?? '');
+    const stored = this.partitions.get(key[RUN_TABLE.partitionKey]?.S ?? '')?.get(key[RUN_TABLE.sortKey]?.S ?? '');
     return stored && this.alive(stored.item);
   }
 
@@ -152,7 +141,7 @@ export class SimTable {
   private findAll(keys: readonly Item[]): Item[] {
     const isLong = keys.length > 100;
     if (isLong) throw serviceError('ValidationException', 'Too many items requested for the BatchGetItem call', 400);
-    const texts = keys.map((key) => JSON.stringify([key[RUN_TABLE_PARTITION_KEY], key[RUN_TABLE_SORT_KEY]]));
+    const texts = keys.map((key) => JSON.stringify([key[RUN_TABLE.partitionKey], key[RUN_TABLE.sortKey]]));
     if (new Set(texts).size < texts.length)
       throw serviceError('ValidationException', 'Provided list of item keys contains duplicates', 400);
     return keys.map((key) => this.find(key)).filter((item) => item !== undefined);
@@ -169,7 +158,7 @@ export class SimTable {
   }
 
   private alive(item: Item | undefined): Item | undefined {
-    const expiresAt = item?.[RUN_TABLE_TTL_ATTRIBUTE]?.N;
+    const expiresAt = item?.[RUN_TABLE.expiresAt]?.N;
     if (expiresAt === undefined) return item;
     return this.hooks.epochSeconds() > Number(expiresAt) + EXPIRY_DELAY_MS / 1000 ? undefined : item;
   }
@@ -205,8 +194,8 @@ export class SimTable {
   private put(item: Item, invocation: Invocation | undefined): void {
     if ((item.document?.S?.length ?? 0) > MAX_ITEM_BYTES)
       throw serviceError('ValidationException', 'Item size has exceeded the maximum allowed size', 400);
-    const partition = item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
-    const sort = item[RUN_TABLE_SORT_KEY]?.S ?? '';
+    const partition = item[RUN_TABLE.partitionKey]?.S ?? '';
+    const sort = item[RUN_TABLE.sortKey]?.S ?? '';
     let items = this.partitions.get(partition);
     if (!items) {
       items = new Map();
@@ -219,7 +208,7 @@ export class SimTable {
     }
     const before = stored.item;
     stored.item = item;
-    if (sort === RUN_ITEM) {
+    if (sort === ITEM.run) {
       this.index(stored, before);
       stored.versions.push({ at: this.now(), item });
       if (stored.versions.length > 1) this.forget(stored.versions);
@@ -257,7 +246,7 @@ export class SimTable {
     for (const { item } of this.partitions.get(partition)?.values() ?? []) {
       if (item && holds(expression, item, input) && this.alive(item)) matching.push(item);
     }
-    return sorted(matching, RUN_TABLE_SORT_KEY, input);
+    return sorted(matching, RUN_TABLE.sortKey, input);
   }
 
   private inIndex(name: string, input: QueryCommandInput): Item[] {

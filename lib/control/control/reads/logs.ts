@@ -10,9 +10,9 @@ import type {
   EventsAnswer,
   LogAnswer,
   LogEventAnswer,
-  LogRequest,
   ReadRequest,
   Refusal,
+  RequestOf,
 } from '../../../core/contracts/control';
 import { JOB_LOG_GROUPS } from '../../../core/contracts/names';
 import { type Attempt, isOver, type RunRecord } from '../../../core/lifecycle/record';
@@ -22,7 +22,7 @@ import { findOwnRun, refusal } from '../own-run';
 import { listRuns, MAX_SEARCHED, statusOf, withLive } from './status';
 
 /** One page of the log of an attempt of a run of this team. Teams themselves have no permission on the log groups. */
-async function logsOf(deps: ReadDeps, team: string, request: LogRequest): Promise<LogAnswer | Refusal> {
+async function logsOf(deps: ReadDeps, team: string, request: RequestOf<'logs'>): Promise<LogAnswer | Refusal> {
   const own = await findOwnRun(deps, team, request.runId);
   if ('ok' in own) return own;
   const attempts = [...(await deps.store.attempts(own.runId)), ...(own.attempt ? [own.attempt] : [])];
@@ -141,11 +141,8 @@ export interface LogQuery {
   readonly nextToken?: string;
 }
 
-/** One page of a log; a page may be empty and still have a next one. */
-export interface LogPage {
-  events: LogEventAnswer[];
-  nextToken?: string;
-}
+/** A page may be empty and still have a next one. */
+export type LogPage = Pick<LogAnswer, 'events' | 'nextToken'>;
 
 /**
  * Reads one page of at most 1 MB: an answer of Lambda is limited to 6 MB.

@@ -56,22 +56,16 @@ async function liveAttempt(deps: ReadDeps, record: RunRecord, now: EpochMs): Pro
 }
 
 /** Undefined when it cannot be read: status then reports the last recorded values. */
-async function newestHeartbeat(deps: ReadDeps, record: RunRecord, attempt: Attempt) {
+async function newestHeartbeat(deps: ReadDeps, { team, runId }: RunRecord, { files, number: attempt }: Attempt) {
   try {
-    const { heartbeat } = await readHeartbeat(
-      deps.s3,
-      attempt.files?.heartbeat ?? (await heartbeatOf(deps, record, attempt)),
-    );
+    // Reconcile may not have observed yet where the job writes.
+    const uri =
+      files?.heartbeat ?? runPrefixes({ descriptor: await readDescriptor(deps, team), runId, attempt }).heartbeat;
+    const { heartbeat } = await readHeartbeat(deps.s3, uri);
     return heartbeat;
   } catch {
     return undefined;
   }
-}
-
-/** Where a job writes that reconcile has not observed yet, according to the current descriptor. */
-async function heartbeatOf(deps: ReadDeps, { team, runId }: RunRecord, { number }: Attempt): Promise<string> {
-  const descriptor = await readDescriptor(deps, team);
-  return runPrefixes({ descriptor, runId, attempt: number }).heartbeat;
 }
 
 /** The configuration with which the run was launched, without the secret of its restarts. */

@@ -15,10 +15,10 @@ import {
 import { latestName } from '../../../core/contracts/names';
 import { codeUri, configText, runIdAt, runPrefixes } from '../../../core/job/plan';
 import { teamKeyEncryption } from '../../../core/job/team-key';
+import { event } from '../../../core/lifecycle/action';
 import { policyOf } from '../../../core/lifecycle/capacity-options';
 import { newRun, repeatStart } from '../../../core/lifecycle/intent';
 import type { RunPolicy, RunRecord } from '../../../core/lifecycle/record';
-import { event } from '../../../core/lifecycle/timeline';
 import { elasticSizes } from '../../../core/rules/compute/hosts';
 import { readDescriptor } from '../../shared/descriptors';
 import type { RunIntent } from '../../shared/items';
@@ -30,20 +30,15 @@ import { checkStart } from './check-run';
 
 /** Request id of a registered run: the hash of its file and code (lib/control/registered-run). Requests of people have random UUIDs. */
 const REGISTERED = /^[0-9a-f]{64}$/;
-interface NewRun
-  extends Pick<StartRequest, 'clientRequestId' | 'startAt' | 'note'>,
-    Pick<Descriptor, 'prices' | 'guardrails'> {
-  runId: string;
-  team: string;
-}
 
 /** Creates the record, with everything that `decide` needs from the run file. */
 function recordOf(
   deps: Pick<ControlDeps, 'environment' | 'region'>,
   run: RunSpec,
-  { runId, team, prices, guardrails, clientRequestId, startAt, note }: NewRun,
-  now: number,
+  { clientRequestId, startAt, note }: StartRequest,
+  { descriptor, runId, team, now }: Place & { team: string; now: number },
 ): RunRecord {
+  const { prices, guardrails } = descriptor;
   return newRun(
     {
       runId,
@@ -185,12 +180,10 @@ async function writeIntent(
   { run, descriptor }: { run: RunSpec; descriptor: Descriptor },
 ): Promise<{ runId: string; intent: RunIntent } | undefined> {
   const now = deps.now();
-  const { prices, guardrails } = descriptor;
-  const pricing = { prices, guardrails };
   for (let tries = 0; tries < MAX_ID_TRIES; tries++) {
     const runId = request.runId ?? runIdAt(run.name, new Date(now.getTime() + tries * 1000));
     const intent = intentOf(deps, run, request, { descriptor, runId });
-    const record = recordOf(deps, run, { ...request, ...pricing, runId, team }, now.getTime());
+    const record = recordOf(deps, run, request, { descriptor, runId, team, now: now.getTime() });
     const line = event(now.getTime(), 'run-intended', `start asked by team ${team}`, { configHash: record.configHash });
     if (await deps.store.create(record, intent, request.clientRequestId, line)) return { runId, intent };
     // The write may have succeeded although its answer was lost: in that case the request is known now.
@@ -251,14 +244,10 @@ async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Pr
     named.map(async (run) => ({ ...run, other: await deps.store.findOrUnreadable(run.id) })),
   );
   return found.flatMap(({ path, id, other }) => {
-    if (other?.team !== team)
-      return [
-        issue('run/unknown', 'error', path, {
-          must: `must be a run of team ${team}`,
-          got: id,
-          fix: 'see slipway list',
-        }),
-      ];
+    if (other?.team !== team) {
+      const text = { must: `must be a run of team ${team}`, got: id, fix: 'see slipway list' };
+      return [issue('run/unknown', 'error', path, text)];
+    }
     if (other instanceof UnreadableItem) return [unreadableIssue(path, other)];
     const isGone = path === 'checkpoints.startFrom' && other.filesDeletedAt !== undefined;
     const must = 'must be a run whose files were not deleted';

@@ -21,13 +21,12 @@ export async function describeJob(
   attempt: Attempt,
 ): Promise<JobObservation> {
   try {
-    const job =
-      record.kind === 'processing' ? await processing(sagemaker, attempt) : await training(sagemaker, attempt);
-    const { environment, ...seen } = job;
-    // The owner is checked only until the job has been adopted.
-    if (attempt.phase === 'created') return { ...seen, identity: 'ours' };
-    const known = identityByEnvironment(environment, record, attempt);
-    return { ...seen, identity: known ?? (await identityByTags(sagemaker, job.arn, record, attempt)) };
+    const { environment, ...job } = await describe(sagemaker, record, attempt);
+    // Describe returns the variables that every request of ours sets (lib/core/job) at once, while tags may be delayed. A run file may set them
+    // itself; then the tags decide. The owner is checked only until the job has been adopted.
+    const { SLIPWAY_RUN_ID: runId, SLIPWAY_ATTEMPT: number } = environment;
+    const isOurs = attempt.phase === 'created' || (runId === record.runId && number === String(attempt.number));
+    return { ...job, identity: isOurs ? 'ours' : await identityByTags(sagemaker, job.arn, record, attempt) };
   } catch (error) {
     return isJobNotFound(error) ? { kind: 'absent' } : { kind: 'unreadable', error: describeError(error) };
   }
@@ -35,29 +34,24 @@ export async function describeJob(
 
 const LIVE: readonly string[] = LIVE_JOB_STATUSES;
 
-/** Whether a job exists and is not over. */
 export const isLiveJob = (job: JobObservation): job is PresentJob =>
   job.kind === 'present' && LIVE.includes(job.status);
 
 /** A job as Describe returns it; `environment` contains the variables of its container. */
 type Described = Omit<PresentJob, 'identity'> & { environment: Readonly<Record<string, string>> };
 
-async function training(sagemaker: SageMakerClient, { jobName }: Attempt): Promise<Described> {
-  return whole(trainingJob(await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName }))));
-}
-
-async function processing(sagemaker: SageMakerClient, { jobName }: Attempt): Promise<Described> {
-  return whole(processingJob(await sagemaker.send(new DescribeProcessingJobCommand({ ProcessingJobName: jobName }))));
-}
-
-/** Every job has these; an answer without them says nothing about the job, although the call succeeded. */
-function whole(job: Described): Described {
+async function describe(sagemaker: SageMakerClient, { kind }: RunRecord, { jobName }: Attempt): Promise<Described> {
+  const job =
+    kind === 'processing'
+      ? processingJob(await sagemaker.send(new DescribeProcessingJobCommand({ ProcessingJobName: jobName })))
+      : trainingJob(await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName })));
+  // Every job has these; an answer without them says nothing about the job, although the call succeeded.
   if (job.arn !== '' && job.status !== '' && job.createdAt > 0) return job;
   throw new Error('the answer names no job, status or time of creation');
 }
 
 function trainingJob(job: DescribeTrainingJobCommandOutput): Described {
-  const step = job.FinalMetricDataList?.find((m) => m.MetricName === 'slipway:step')?.Value;
+  const transitions = transitionsOf(job);
   return {
     kind: 'present',
     arn: job.TrainingJobArn ?? '',
@@ -66,13 +60,14 @@ function trainingJob(job: DescribeTrainingJobCommandOutput): Described {
     failureReason: job.FailureReason ?? '',
     createdAt: job.CreationTime?.getTime() ?? 0,
     trainingStartedAt: job.TrainingStartTime?.getTime(),
-    trainingSince: newestTraining(job),
-    pauses: pausesOf(transitionsOf(job)),
+    // TrainingStartTime is that of the first start; a start after an interruption is only in the status transitions.
+    trainingSince: transitions.findLast(({ status }) => status === 'Training')?.at,
+    pauses: pausesOf(transitions),
     selected: selectedInstances(job.ResourceConfig),
     endedAt: endOf(job),
     billableSeconds: hasEnded(job) ? job.BillableTimeInSeconds : undefined,
     warmPool: warmPoolOf(job),
-    lastStep: step,
+    lastStep: job.FinalMetricDataList?.find((m) => m.MetricName === 'slipway:step')?.Value,
     environment: job.Environment ?? {},
   };
 }
@@ -81,11 +76,6 @@ function trainingJob(job: DescribeTrainingJobCommandOutput): Described {
 function endOf(job: DescribeTrainingJobCommandOutput): number | undefined {
   const end = job.TrainingEndTime ?? (hasEnded(job) ? job.LastModifiedTime : undefined);
   return end?.getTime();
-}
-
-/** TrainingStartTime is that of the first start; a start after an interruption is only in the status transitions. */
-function newestTraining(job: DescribeTrainingJobCommandOutput): number | undefined {
-  return transitionsOf(job).findLast(({ status }) => status === 'Training')?.at;
 }
 
 /** Secondary statuses with their starts, oldest first. */
@@ -127,19 +117,6 @@ function processingJob(job: DescribeProcessingJobCommandOutput): Described {
     endedAt: job.ProcessingEndTime?.getTime(),
     environment: job.Environment ?? {},
   };
-}
-
-/**
- * Identifies a job by the environment variables that every request of ours sets (lib/core/job): Describe returns them immediately, while tags
- * may be delayed. Undefined when they do not identify it, because a run file may set these variables itself; then the tags decide.
- */
-function identityByEnvironment(
-  variables: Readonly<Record<string, string>>,
-  record: RunRecord,
-  attempt: Attempt,
-): PresentJob['identity'] | undefined {
-  const { SLIPWAY_RUN_ID: runId, SLIPWAY_ATTEMPT: number } = variables;
-  return runId === record.runId && number === String(attempt.number) ? 'ours' : undefined;
 }
 
 async function identityByTags(

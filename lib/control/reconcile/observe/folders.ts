@@ -20,7 +20,6 @@ interface ListOptions {
   most?: number;
 }
 
-/** Lists one folder of a bucket. */
 export async function listFolder(
   s3: S3Client,
   uri: string,

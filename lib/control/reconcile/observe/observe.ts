@@ -8,7 +8,6 @@ import { isInDoubt } from '../../../core/lifecycle/phases/launch';
 import { isPoolDue } from '../../../core/lifecycle/phases/settle-pool';
 import {
   type Attempt,
-  type Checkpoint,
   type EpochMs,
   isOver,
   type JobFiles,
@@ -19,7 +18,7 @@ import {
 import { neededToStart, type QuotaNeed, runQuotaNeeds } from '../../../core/quota';
 import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
 import type { RunIntent } from '../../shared/items';
-import { UnreadableItem } from '../../shared/stored';
+import { orUnreadable, UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
 import { describeJob, isLiveJob } from './describe';
@@ -64,9 +63,9 @@ export async function observe(
   if (files && (isLive || job.kind === 'unreadable'))
     return { ...nothing, job, ...(await observeJob(deps, record, job, files)) };
   if (!attempt && !launches && !choosesOne) return nothing;
-  const whole = await wholeIfReadable(subject);
+  const whole = await orUnreadable(subject.whole());
   // A stop needs nothing but the job's name.
-  if (!whole)
+  if (!whole || whole instanceof UnreadableItem)
     return attempt && { ...nothing, job, checkpoints: { kind: 'unreadable', error: 'the intent of the run' } };
   const [seen, startFrom, options, pool] = await Promise.all([
     observeFiles(deps, whole, job),
@@ -75,15 +74,6 @@ export async function observe(
     launches ? observePools(deps, record) : {},
   ]);
   return { ...nothing, job, ...seen, startFrom, ...options, ...pool };
-}
-
-async function wholeIfReadable(subject: Subject): Promise<WholeRun | undefined> {
-  try {
-    return await subject.whole();
-  } catch (error) {
-    if (error instanceof UnreadableItem) return undefined;
-    throw error;
-  }
 }
 
 /**
@@ -219,11 +209,10 @@ async function findStart(deps: ReconcileDeps, whole: LocatedRun): Promise<Observ
     const must = `must be a checkpoint before step ${totalSteps}, the last one of this run, got step ${found.step}`;
     return { missing: `${must}; raise training.steps, which counts the steps of both runs` };
   }
-  return found ? asStart(found) : { missing: `${startFrom} has no complete checkpoint` };
+  if (!found) return { missing: `${startFrom} has no complete checkpoint` };
+  // The run continues its step count, but has committed nothing itself.
+  return { ...found, attempt: null };
 }
-
-/** A run that starts from another run's checkpoint continues its step count, but has committed nothing itself. */
-const asStart = (checkpoint: Checkpoint): Checkpoint => ({ ...checkpoint, attempt: null });
 
 function ownPrefix({ record, descriptor }: LocatedRun, uri: string): string | undefined {
   const prefix = withSlash(fillPlaceholders(uri, { descriptor, runId: record.runId }));
@@ -258,7 +247,9 @@ async function optionsThatCannotStart(
   deps: Pick<ReconcileDeps, 'limits' | 'region'>,
   whole: Pick<WholeRun, 'record' | 'intent'>,
 ): Promise<Pick<Observed, 'optionsThatDoNotFit' | 'optionsAboveQuota'>> {
-  const needs = optionNeeds(whole);
+  const { capacityOptions } = whole.record.policy;
+  const needsOn = (id: string) => neededToStart(runQuotaNeeds(runWithCapacityOption(whole.intent.spec, id)));
+  const needs = capacityOptions.length > 1 ? capacityOptions.map(({ id }) => ({ id, needs: needsOn(id) })) : [];
   const limits = await deps.limits.read(needs.flatMap((option) => option.needs));
   const isAbove = ({ name, needed }: QuotaNeed) => {
     const limit = limits.get(name);
@@ -279,12 +270,4 @@ function tooSmall(region: string, { record, intent }: Pick<WholeRun, 'record' | 
   const found = record.policy.capacityOptions.filter((option) => !fits(option.id)).map((option) => option.id);
   tooSmallOf.set(intent, found);
   return found;
-}
-
-/** Quotas that each of several capacity options needs; empty for a single capacity option. */
-function optionNeeds({ record, intent }: Pick<WholeRun, 'record' | 'intent'>): { id: string; needs: QuotaNeed[] }[] {
-  const { capacityOptions } = record.policy;
-  if (capacityOptions.length < 2) return [];
-  const needsOn = (id: string) => neededToStart(runQuotaNeeds(runWithCapacityOption(intent.spec, id)));
-  return capacityOptions.map(({ id }) => ({ id, needs: needsOn(id) }));
 }

@@ -17,9 +17,7 @@ export interface WholeRun {
   descriptorError?: string;
 }
 
-/** A run whose descriptor is known. */
 export type LocatedRun = WholeRun & { descriptor: Descriptor };
-/** Whether the descriptor of the run is known. */
 export const isLocated = (run: WholeRun): run is LocatedRun => run.descriptor !== undefined;
 
 /** A run that is being observed. Most observations are of a live job and need only the record, which says where the job writes. */

@@ -2,6 +2,7 @@ import { DescribeTrainingJobCommand, paginateListTrainingJobs, type SageMakerCli
 import type { RunRecord } from '../../../core/lifecycle/record';
 import { type JobInstances, quotaUsage } from '../../../core/quota';
 import { hasEnded, trainingInstances } from '../../../shared/aws/live-usage';
+import { eachInTurn } from '../../../shared/aws/pace';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';
 import { isQueued } from '../../shared/queue-runs';
@@ -64,15 +65,12 @@ async function liveJobs(deps: Deps): Promise<string[]> {
 }
 
 async function describeAll(deps: Deps, names: readonly string[], shapes: Map<string, JobInstances>): Promise<void> {
-  const waiting = [...names];
-  const work = async () => {
-    for (let name = waiting.shift(); name !== undefined && remaining(deps) >= MIN_MS; name = waiting.shift()) {
-      const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name }));
-      // It counts for as long as the list contains it, unless it has ended since: the queue counts our own jobs only while they are live.
-      shapes.set(name, { ...trainingInstances(job), status: 'InProgress', ...(hasEnded(job) && { instances: [] }) });
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await eachInTurn(names, AT_ONCE, async (name) => {
+    if (remaining(deps) < MIN_MS) return;
+    const job = await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name }));
+    // It counts for as long as the list contains it, unless it has ended since: the queue counts our own jobs only while they are live.
+    shapes.set(name, { ...trainingInstances(job), status: 'InProgress', ...(hasEnded(job) && { instances: [] }) });
+  });
 }
 
 const remaining = ({ remainingMs }: Deps): number => remainingMs?.() ?? Number.POSITIVE_INFINITY;
@@ -82,16 +80,12 @@ export type TeamHolds = ReadonlyMap<string, string>;
 
 /** The teams of waiting runs whose monthly budget is spent. A budget that cannot be read counts as spent until it can. */
 export async function teamHolds(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<TeamHolds> {
+  const teams = new Set(active.filter((run) => isQueued(run) && isNew(run)).map(({ team }) => team));
   const found = await Promise.all(
-    newTeams(active).map(async (team) => [team, await holdOfTeam(deps, team, active)] as const),
+    [...teams].map(async (team) => [team, await holdOfTeam(deps, team, active)] as const),
   );
   return new Map(found.flatMap(([team, why]) => (why === undefined ? [] : [[team, why]])));
 }
-
-/** Teams with waiting runs that have had no attempt. */
-const newTeams = (active: readonly RunRecord[]): string[] => [
-  ...new Set(active.filter((run) => isQueued(run) && isNew(run)).map(({ team }) => team)),
-];
 
 async function holdOfTeam(
   deps: ReconcileDeps,

@@ -1,9 +1,10 @@
+import type { TimelineEvent } from '../../../core/lifecycle/action';
 import { askHandOver } from '../../../core/lifecycle/intent';
 import { growthPays, largerOptionIds, mayGrow } from '../../../core/lifecycle/phases/grow';
 import type { HandOver, RunRecord } from '../../../core/lifecycle/record';
 import type { Admission, QueueInput } from '../../../core/queue/admit';
+import type { PoolNeeds } from '../../../core/queue/order';
 import { chooseGrowth, choosePreemptions, type PreemptibleRun } from '../../../core/queue/preempt';
-import type { PoolNeeds } from '../../../core/queue/usage';
 import { sendAbout } from '../../shared/queue';
 import { queuedRun, runningRun } from '../../shared/queue-runs';
 import type { ReconcileDeps } from '../deps';
@@ -97,10 +98,7 @@ export async function releaseReservations(
   const since = deps.now().getTime();
   for (const { run, capacityOptionId } of changes.filter((change) => change.run.reservation !== undefined)) {
     const reservation = capacityOptionId === undefined ? undefined : { capacityOptionId, since };
-    const saved = await isolateFailure(deps, run, () =>
-      deps.store.save({ ...run, reservation, version: run.version + 1 }, run, []),
-    );
-    if (!saved) return false;
+    if (!(await saveReservation(deps, run, reservation))) return false;
   }
   return true;
 }
@@ -112,11 +110,16 @@ export async function keepReservations(deps: ReconcileDeps, changes: readonly Re
     if (capacityOptionId === undefined || run.reservation !== undefined) continue;
     const text = `room for ${capacityOptionId} is kept for the next attempt`;
     const events = [{ at: since, what: 'room-kept', text, evidence: { rung: capacityOptionId } }];
-    await isolateFailure(deps, run, () =>
-      deps.store.save({ ...run, reservation: { capacityOptionId, since }, version: run.version + 1 }, run, events),
-    );
+    await saveReservation(deps, run, { capacityOptionId, since }, events);
   }
 }
+
+const saveReservation = (
+  deps: ReconcileDeps,
+  run: RunRecord,
+  reservation: RunRecord['reservation'],
+  events: TimelineEvent[] = [],
+) => isolateFailure(deps, run, () => deps.store.save({ ...run, reservation, version: run.version + 1 }, run, events));
 
 /** Asks jobs to exit for the capacity that has been reserved for them, if that pays. */
 export async function growNow(

@@ -1,6 +1,6 @@
 import { sizesToAsk } from '../../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../../core/lifecycle/record';
-import { ENVIRONMENT_POOL, heldBy, type PoolLimit, type QueuedRun, type QueueUsage } from '../../../core/queue/usage';
+import { ENVIRONMENT_POOL, heldBy, type PoolLimit, type QueuedRun, type QueueUsage } from '../../../core/queue/order';
 import type { QuotaNeed } from '../../../core/quota';
 import { readDescriptor } from '../../shared/descriptors';
 import { describeError } from '../../shared/errors';
@@ -63,7 +63,6 @@ async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunR
   return 0;
 }
 
-/** What teams hold now. */
 export const heldNow = (holding: readonly RunRecord[], needs: RunNeeds): QueueUsage['held'] =>
   heldBy(holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run))));
 
@@ -78,11 +77,8 @@ export const heldOptionId = (run: RunRecord): string =>
 /** An elastic run takes smaller sizes too. */
 export function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
   const queued = queuedRun(run, needs.of(run));
-  const smaller = needs.sizes(
-    run,
-    sizesToAsk(run)
-      .slice(1)
-      .map((option) => option.id),
-  );
+  const [, ...others] = sizesToAsk(run);
+  const optionIds = others.map(({ id }) => id);
+  const smaller = needs.sizes(run, optionIds);
   return smaller.length > 0 ? { ...queued, smaller } : queued;
 }

@@ -1,18 +1,14 @@
 import { fitsMemory } from '../../../core/admission';
-import { INTENT_ITEM } from '../../../core/contracts/storage';
-import {
-  mostInstancesOn,
-  parseCapacityOptionId,
-  runWithCapacityOption,
-} from '../../../core/lifecycle/capacity-options';
+import { ITEM } from '../../../core/contracts/storage';
+import { mostInstancesOn, optionsOfKind, runWithCapacityOption } from '../../../core/lifecycle/capacity-options';
 import type { RunRecord } from '../../../core/lifecycle/record';
-import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/usage';
+import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../core/queue/order';
 import { neededToStart, type QuotaNeed, quotaUsage, runQuotaNeeds } from '../../../core/quota';
 import { eachInTurn } from '../../../shared/aws/pace';
 import { describeError } from '../../shared/errors';
 import type { RunIntent } from '../../shared/items';
 import { instancesOfJob } from '../../shared/queue-runs';
-import { UnreadableItem } from '../../shared/stored';
+import { orUnreadable, UnreadableItem } from '../../shared/stored';
 import type { ReconcileDeps } from '../deps';
 
 /** Needs of one run by capacity option. null = the run does not fit into the memory of the capacity option. */
@@ -110,34 +106,19 @@ function knownNeeds(store: object, run: RunRecord): NeedsByOption | undefined {
 }
 
 /** An elastic run may get any size of its kind of capacity. */
-function optionIdsOf({ policy, capacityOptionId }: RunRecord): string[] {
-  if (policy.pendingSeconds === undefined) return [capacityOptionId];
-  const { kind } = parseCapacityOptionId(capacityOptionId);
-  return policy.capacityOptions.flatMap(({ id }) => (parseCapacityOptionId(id).kind === kind ? [id] : []));
-}
+const optionIdsOf = (run: RunRecord): string[] =>
+  run.policy.pendingSeconds === undefined ? [run.capacityOptionId] : optionsOfKind(run).options.map(({ id }) => id);
 
 /** Empty for a run whose intent could not be fetched now: the service decides whether there is capacity for it. */
 async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<NeedsByOption | UnreadableItem> {
-  const intent = await isolateFailure(deps, run, () => intentOrProblem(deps, run));
+  const intent = await isolateFailure(deps, run, () => orUnreadable(deps.store.findIntent(run.runId)));
   if (!intent || intent instanceof UnreadableItem) return intent ?? NOTHING;
   try {
     const needsOn = (capacityOptionId: string) =>
       needsWithOption(intent, capacityOptionId, capacityOptionId === run.capacityOptionId, deps.region);
     return new Map(optionIdsOf(run).map((capacityOptionId) => [capacityOptionId, needsOn(capacityOptionId)]));
   } catch (error) {
-    return new UnreadableItem(run.runId, run.team, INTENT_ITEM, describeError(error));
-  }
-}
-
-async function intentOrProblem(
-  { store }: ReconcileDeps,
-  run: RunRecord,
-): Promise<RunIntent | UnreadableItem | undefined> {
-  try {
-    return await store.findIntent(run.runId);
-  } catch (error) {
-    if (error instanceof UnreadableItem) return error;
-    throw error;
+    return new UnreadableItem(run.runId, run.team, ITEM.intent, describeError(error));
   }
 }
 

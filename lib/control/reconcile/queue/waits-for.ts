@@ -22,11 +22,13 @@ export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunReco
   const waiters = waiting.filter(({ after }) => after.length > 0);
   const ids = new Set(waiters.flatMap(({ after }) => after.filter((wanted) => latestName(wanted) === undefined)));
   const teams = new Set(waiters.filter((run) => namesIn(run).length > 0).map(({ team }) => team));
-  const byId = await readEach([...ids], (id) => findRun(deps, id));
+  const byId = await readEach([...ids], (id) => deps.store.findOrUnreadable(id));
   const newest = await readEach([...teams], (team) => newestNamed(deps, team, waitersByName(waiters, team)));
   const find = (run: RunRecord, wanted: string) => {
     const name = latestName(wanted);
-    if (name === undefined) return byId.get(wanted);
+    const other = byId.get(wanted);
+    // Of a run that cannot be read it is not known whether it is completed, so others go on waiting for it.
+    if (name === undefined) return other instanceof UnreadableItem ? undefined : other;
     const named = newest.get(run.team)?.get(name);
     return named?.find((other) => mayWaitFor(run, other));
   };
@@ -59,12 +61,6 @@ async function newestNamed({ store }: ReconcileDeps, team: string, waiters: Read
 
 async function readEach<T>(keys: readonly string[], read: (key: string) => Promise<T>): Promise<Map<string, T>> {
   return new Map(await eachInTurn(keys, AT_ONCE, async (key): Promise<[string, T]> => [key, await read(key)]));
-}
-
-/** Of a run that cannot be read it is not known whether it is completed, so others go on waiting for it. */
-async function findRun({ store }: ReconcileDeps, runId: string): Promise<RunRecord | undefined> {
-  const found = await store.findOrUnreadable(runId);
-  return found instanceof UnreadableItem ? undefined : found;
 }
 
 /** Notifies a person, once, of a run that waits for one that will not complete by itself. Returns the record as it is then. */

@@ -1,16 +1,11 @@
 import { type EpochMs, isOver, type RunRecord } from '../record';
 import { billedFrom, billedUntil, endedUsd, liveCostUsd } from './spend';
 
-/** A calendar month, UTC. */
-export interface Month {
-  /** `2026-11`. */
-  name: string;
-  start: EpochMs;
-  end: EpochMs;
-}
+/** A calendar month in UTC; its name is `2026-11`. */
+export type Month = ReturnType<typeof monthOf>;
 
 /** The calendar month in UTC. */
-export function monthOf(time: EpochMs): Month {
+export function monthOf(time: EpochMs): { name: string; start: EpochMs; end: EpochMs } {
   const date = new Date(time);
   const first = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1);
   return { name: date.toISOString().slice(0, 7), start: first(0), end: first(1) };

@@ -205,33 +205,25 @@ export function addUsd(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : a + b;
 }
 
-/** Whether the run is within its cap. */
-export type SpendVerdict = { kind: 'within' } | { kind: 'stop'; text: string };
-
 /**
- * Whether the spend cap ends the attempt now. The attempt ends at a checkpoint if it can: when a newer committed step was just observed and
+ * Why the spend cap ends the attempt now; undefined while the run is within it. The attempt ends at a checkpoint if it can: when a newer committed step was just observed and
  * the next interval would exceed the cap. Otherwise it ends just before the cap. The warm pool that its job will leave counts as spent.
  * Without a price nothing can be counted, and the attempt is within its cap (`priceIssues` in lib/core/admission/index.ts warns of it).
  * @param newCommit a newer committed step was seen in this observation
  */
-export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boolean, now: EpochMs): SpendVerdict {
+export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boolean, now: EpochMs): string | undefined {
   const cap = record.policy.maxCostUsd;
   const rate = expectedRate(record, attempt);
   const soFar = addUsd(record.spentUsd, attemptCostUsd(record, attempt, now));
-  if (cap === null || rate === null || soFar === null) return { kind: 'within' };
+  if (cap === null || rate === null || soFar === null) return undefined;
   const committed = soFar + futurePoolUsd(record, attempt);
   const after = (seconds: number) => committed + (rate * seconds) / 3600;
   const spent = `spent ${dollars(soFar)} of ${capText(record)}`;
-  if (committed >= cap) return { kind: 'stop', text: `${spent}; stopped` };
-  if (newCommit && after(record.policy.checkpointIntervalSeconds + LEAD_SECONDS) > cap) {
-    return {
-      kind: 'stop',
-      text: `${spent}, and the time to the next checkpoint would cross it; stopped after a checkpoint`,
-    };
-  }
-  if (after(LEAD_SECONDS) > cap)
-    return { kind: 'stop', text: `${spent}, which it would cross before it could be stopped later; stopped` };
-  return { kind: 'within' };
+  if (committed >= cap) return `${spent}; stopped`;
+  if (newCommit && after(record.policy.checkpointIntervalSeconds + LEAD_SECONDS) > cap)
+    return `${spent}, and the time to the next checkpoint would cross it; stopped after a checkpoint`;
+  if (after(LEAD_SECONDS) <= cap) return undefined;
+  return `${spent}, which it would cross before it could be stopped later; stopped`;
 }
 
 /** Cost of the warm pool that the job of the attempt will leave, USD; 0 without one, or without a price. */

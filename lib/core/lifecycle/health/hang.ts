@@ -85,7 +85,6 @@ export interface SignsOfLife {
   newestWriteAt?: EpochMs;
 }
 
-/** An attempt, its job, and the policy with its time limits. */
 export interface WatchedJob {
   attempt: Attempt;
   job: PresentJob;

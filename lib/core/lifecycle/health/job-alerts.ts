@@ -1,6 +1,6 @@
 import { projectedUsd } from '../accounting/spend';
+import { notice } from '../action';
 import type { Attempt, EpochMs, Notice, RunRecord } from '../record';
-import { notice } from '../timeline';
 
 /** A run below this share of its own usual speed is reported. */
 const SLOW_SHARE = 0.7;
@@ -17,9 +17,11 @@ export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): No
   const { stepsPerHour: speed, usualStepsPerHour: usual, slowHost, lossAlert } = vitals;
   const about = attempt.jobName;
   const notices: Notice[] = [];
+  const add = (alert: string, runbook: string, text: string, host = '') =>
+    notices.push(notice(record, now, { alert, about: host ? `${about}/${host}` : about, text, runbook }));
   if (speed !== null && usual !== null && speed < SLOW_SHARE * usual) {
     const text = `${speed} steps an hour, ${Math.round((100 * speed) / usual)} % of the ${usual} of the hour before`;
-    notices.push(notice(record, now, { alert: 'throughput-drop', about, text, runbook: 'slow' }));
+    add('throughput-drop', 'slow', text);
   }
   const isKnown = (alert: string) => record.alerts.filter((id) => id.startsWith(`${alert}/${about}/`)).length;
   if (slowHost && isKnown('slow-host') < MAX_HOSTS) {
@@ -27,24 +29,20 @@ export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): No
     const text = host
       ? `${host} needs ${ratio} times as long as the other hosts for ${what}`
       : `${what} takes ${ratio} times as long as usual, and no single host is the cause`;
-    notices.push(
-      notice(record, now, { alert: 'slow-host', about: `${about}/${host || 'network'}`, text, runbook: 'slow' }),
-    );
+    add('slow-host', 'slow', text, host || 'network');
   }
   const left = Math.max(0, MAX_HOSTS - isKnown('host-set-aside'));
   for (const { host, reason } of (vitals.setAside ?? []).slice(-left || Number.POSITIVE_INFINITY)) {
     const text = `${host} was set aside (${reason}) and a spare host took its place${leftText(vitals.sparesLeft)}`;
-    notices.push(
-      notice(record, now, { alert: 'host-set-aside', about: `${about}/${host}`, text, runbook: 'spare-hosts' }),
-    );
+    add('host-set-aside', 'spare-hosts', text, host);
   }
   const cap = record.policy.maxCostUsd;
   const projected = projectedUsd(record, attempt, now);
   if (cap !== null && projected !== undefined && projected > cap) {
     const text = `at this speed the run will cost $${projected.toFixed(0)}, limits.maxCostUsd is $${cap.toFixed(0)}; it will be stopped after a checkpoint`;
-    notices.push(notice(record, now, { alert: 'spend-projected', about, text, runbook: 'spend' }));
+    add('spend-projected', 'spend', text);
   }
-  if (lossAlert) notices.push(notice(record, now, { alert: 'loss-alert', about, text: lossAlert, runbook: 'loss' }));
+  if (lossAlert) add('loss-alert', 'loss', lossAlert);
   return notices;
 }
 

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { MAX_TIME } from '../../config/formats/numbers';
 import type { KnownGpus } from '../../config/job-file';
 import type { Attempt, EpochMs, GpuReport } from '../record';
 
@@ -24,18 +26,21 @@ const OTHER_TEAM = 0.5;
 const BAD_ABOVE = 0.5;
 const SUSPECT_ABOVE = 0.1;
 
+export const gpuEvidence = z
+  .object({
+    uuid: z.string(),
+    team: z.string(),
+    kind: z.enum(['gpu', 'host', 'passed']),
+    at: z.number().min(0).max(MAX_TIME),
+    runId: z.string(),
+    jobName: z.string(),
+    /** Its name within that job. */
+    host: z.string(),
+    reason: z.string(),
+  })
+  .readonly();
 /** That a job of a team has found a GPU, or its host, broken or slow, or that a suspect GPU has passed the full health check. */
-export interface GpuEvidence {
-  readonly uuid: string;
-  readonly team: string;
-  readonly kind: GpuReport['kind'];
-  readonly at: EpochMs;
-  readonly runId: string;
-  readonly jobName: string;
-  /** Its name within that job. */
-  readonly host: string;
-  readonly reason: string;
-}
+export type GpuEvidence = z.infer<typeof gpuEvidence>;
 
 /** What a report still counts for the team that made it. */
 const strength = ({ kind, at }: GpuEvidence, now: EpochMs): number =>

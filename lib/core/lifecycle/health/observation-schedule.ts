@@ -1,11 +1,9 @@
 import { TICK_SECONDS } from '../../contracts/launcher';
 import { attemptCostUsd, expectedRate } from '../accounting/spend';
 import { deterministicUnit } from '../budgets';
-import { isEqual } from '../is-equal';
 import { isPoolDue, waitsForPoolAlone } from '../phases/settle-pool';
 import type { Attempt, EpochMs, PresentJob, RunRecord } from '../record';
 
-/** Time between two ticks. */
 export const TICK_MS = TICK_SECONDS * 1000;
 /**
  * How often a run is observed. A steady run is observed in every second tick, its checkpoints are listed once an hour, and its progress is
@@ -14,7 +12,6 @@ export const TICK_MS = TICK_SECONDS * 1000;
  */
 const TICKS_BETWEEN_OBSERVATIONS = 2;
 const TICKS_BETWEEN_LISTINGS = 12;
-/** How often the progress of a steady run is written. */
 const WRITE_PROGRESS_MS = 3_600_000;
 /** If the newest step in the newest heartbeat is older than this, the run is no longer considered to be making steps. */
 const STEP_AGE_MS = 600_000;
@@ -97,3 +94,19 @@ const isTurn = (runId: string, now: EpochMs, ticks: number): boolean => {
   const offset = Math.floor(deterministicUnit(runId) * TICKS_BETWEEN_LISTINGS);
   return (Math.floor(now / TICK_MS) + offset) % ticks === 0;
 };
+
+const NONE: readonly string[] = [];
+
+/**
+ * Whether two values have the same JSON form; a field that is undefined equals a missing field.
+ * @param but top-level fields that may differ. @default none
+ */
+export function isEqual(a: unknown, b: unknown, but = NONE): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  const [left, right] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  for (const key in left)
+    if (left[key] !== right[key] && !but.includes(key) && !isEqual(left[key], right[key])) return false;
+  for (const key in right) if (left[key] === undefined && right[key] !== undefined && !but.includes(key)) return false;
+  return true;
+}

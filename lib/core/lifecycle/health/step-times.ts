@@ -1,6 +1,5 @@
-import type { TimelineEvent } from '../action';
+import { event, type TimelineEvent } from '../action';
 import type { Attempt, EpochMs, Progress, StartTimes } from '../record';
-import { event } from '../timeline';
 
 /** Number of starts that a record keeps; a heartbeat contains fewer. */
 const MAX_STARTS = 40;

@@ -1,5 +1,5 @@
 import { addUsd, attemptCostUsd, billedShare, leftPool } from '../accounting/spend';
-import { changeAttempt, type Evidence, type Move, move } from '../action';
+import { changeAttempt, type Evidence, event, type Move, move, notice } from '../action';
 import { capacityCame, type Judgement, judge } from '../budgets';
 import { findCapacityOption, instancesOn, optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { classify, type Verdict } from '../classify';
@@ -7,17 +7,21 @@ import { goneAttempt, goneSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepEvents, stepsOf, unseenSteps } from '../health/step-times';
 import type { EndedRecord, JobSituation, Observed, Situation } from '../observed';
-import type { PresentJob } from '../record';
-import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type Notice, type RunRecord } from '../record';
+import {
+  type Attempt,
+  type Checkpoint,
+  checkpointKey,
+  type EpochMs,
+  type Notice,
+  type PresentJob,
+  type RunRecord,
+} from '../record';
 import { blamedCheckpoint, newestCommitted, newestUsable, rollBack } from '../resuming/resume';
-import { event, notice } from '../timeline';
-import { backToQueue, returnsCapacity, unreadable } from './back-to-queue';
-import { completeRun, failRun, stopRun } from './end-run';
+import { completeRun, failRun, paceRestarts, stopRun } from './end-run';
 import { asHandOver } from './hand-over';
-import { paceRestarts } from './restart-budget';
+import { backToQueue, returnsCapacity, unreadable } from './wait';
 import { commitEvent, madeProgress } from './watch';
 
-/** How an attempt ended. */
 interface AttemptEnd {
   verdict: Verdict;
   /** Changes that the end makes to the record, whatever follows. */

@@ -1,4 +1,4 @@
-import { instancesOn, parseCapacityOptionId } from '../capacity-options';
+import { instancesOn, optionsOfKind, parseCapacityOptionId } from '../capacity-options';
 import type { EpochMs, RunRecord } from '../record';
 
 /** Capacity must have been available for this long before a job is asked to exit for it. */
@@ -21,15 +21,9 @@ export function mayGrow(record: RunRecord, now: EpochMs): boolean {
 }
 
 /** Ids of the larger capacity options for the run's kind of capacity, largest first. */
-export function largerOptionIds({
-  policy: { capacityOptions },
-  capacityOptionId,
-}: Pick<RunRecord, 'policy' | 'capacityOptionId'>): string[] {
-  const at = capacityOptions.findIndex((option) => option.id === capacityOptionId);
-  const { kind } = parseCapacityOptionId(capacityOptionId);
-  return capacityOptions.flatMap((option, i) =>
-    i < at && parseCapacityOptionId(option.id).kind === kind ? [option.id] : [],
-  );
+export function largerOptionIds(record: Pick<RunRecord, 'policy' | 'capacityOptionId'>): string[] {
+  const { options, at } = optionsOfKind(record);
+  return options.slice(0, Math.max(0, at)).map(({ id }) => id);
 }
 
 /**

@@ -1,18 +1,17 @@
 import { jobName, MAX_JOB_NAME } from '../../contracts/names';
 import { spendRefusal } from '../accounting/spend';
-import { changeAttempt, type Effect, type Move, move, NO_MOVE } from '../action';
+import { changeAttempt, type Effect, event, type Move, move, NO_MOVE, notice } from '../action';
 import { CLASS_POLICY, judge } from '../budgets';
 import { optionAfterCapacityFailure, unusableOptionIds } from '../capacity-options';
 import { STILL_WRITES, writesStill } from '../health/gone';
 import type { CreateOutcome, JobSituation, Observed, Situation } from '../observed';
 import { type Attempt, type Checkpoint, type EpochMs, isWaiting, MAX_ATTEMPT, type RunRecord } from '../record';
 import { chooseResume } from '../resuming/resume';
-import { event, notice } from '../timeline';
-import { waitForCheckpoints } from './back-to-queue';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
 import { poolAsSeen, takenPool } from './settle-pool';
 import { missing, undescribed } from './undescribed';
+import { waitForCheckpoints } from './wait';
 import { madeProgress } from './watch';
 
 /** The service is eventually consistent: an absent job is believed to be absent only this long after the last create. */
@@ -170,6 +169,8 @@ function createAgain({ record, attempt, observed, now }: Situation): Move {
   // The run that it starts from may have gone on, and removed what was its newest checkpoint.
   const from = start && 'step' in start ? { resumeFrom: start, committedAtStart: start.step } : {};
   const again = { ...own, ...from, createTries: attempt.createTries + 1, lastCreateAt: now, unmadeTries };
+  const isFailing = again.createTries >= CREATES_ALARM && now - attempt.intentAt >= CREATES_ALARM_MS;
+  const text = `${again.createTries} creates gave no job`;
   return move({
     changes: { attempt: again, ...(stop && { state: 'submitting', reason: 'its job is created again' }) },
     events: [
@@ -178,17 +179,9 @@ function createAgain({ record, attempt, observed, now }: Situation): Move {
       }),
     ],
     effects: [createEffect(again)],
-    notices:
-      again.createTries >= CREATES_ALARM && now - attempt.intentAt >= CREATES_ALARM_MS
-        ? [
-            notice(record, now, {
-              alert: 'create-keeps-failing',
-              about: attempt.jobName,
-              text: `${again.createTries} creates gave no job`,
-              runbook: 'platform',
-            }),
-          ]
-        : [],
+    notices: isFailing
+      ? [notice(record, now, { alert: 'create-keeps-failing', about: attempt.jobName, text, runbook: 'platform' })]
+      : [],
   });
 }
 
@@ -201,7 +194,7 @@ function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
     case 'refused': {
       if (observed.job.kind !== 'absent') return NO_MOVE;
       if (isInDoubt({ ...attempt, createTries: attempt.createTries - 1 })) return waitForDescribe(situation, outcome);
-      if (outcome.kind === 'limit') return waitForQuota(situation, outcome.error);
+      if (outcome.kind !== 'refused') return waitForQuota(situation, outcome.error);
       const { failureClass, error } = outcome;
       const { runbook } = CLASS_POLICY[failureClass];
       const failed = failRun(record, now, { why: `create was refused: ${error}`, runbook, evidence: { failureClass } });

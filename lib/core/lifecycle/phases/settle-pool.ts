@@ -1,8 +1,7 @@
 import { addUsd, changedPoolUsd, endedUsd, keptPoolUntil, rebookPool } from '../accounting/spend';
-import { type Move, move, NO_MOVE, type TimelineEvent } from '../action';
+import { event, type Move, move, NO_MOVE, type TimelineEvent } from '../action';
 import type { JobObservation, Observed } from '../observed';
 import { type EarlierPool, type EpochMs, isOver, type RunRecord, type WarmPool } from '../record';
-import { event } from '../timeline';
 
 /** Describe may lag behind the end of the pool, and the clocks may differ. */
 const SLACK_MS = 180_000;

@@ -1,11 +1,10 @@
 import { billedFrom, judgeSpend } from '../accounting/spend';
-import { changeAttempt, type Move, move } from '../action';
+import { changeAttempt, dayOf, event, type Move, move, notice } from '../action';
 import { driverBeganAt, LATE_HEARTBEAT_MS, pausesSince } from '../health/gone';
 import { nextProgress } from '../health/hang';
 import { stepsOf } from '../health/step-times';
 import type { Observed, Situation } from '../observed';
 import type { Attempt, AttemptStop, EpochMs, RunRecord } from '../record';
-import { dayOf, event, notice } from '../timeline';
 import { isDue, progressEvents, stopEffect } from './watch';
 
 /** How long Describe may fail before a person is notified. */
@@ -77,8 +76,8 @@ function answeredStop(
 function blindStop(record: RunRecord, attempt: Attempt, now: EpochMs): AttemptStop | undefined {
   if (record.desired === 'stop') return { why: 'user', at: now, text: 'stopped as asked' };
   const billed = { ...attempt, trainingStartedAt: billedFrom(attempt), pauses: seenPauses(attempt) };
-  const spend = judgeSpend(record, billed, false, now);
-  return spend.kind === 'stop' ? { why: 'spend', at: now, text: spend.text } : undefined;
+  const text = judgeSpend(record, billed, false, now);
+  return text === undefined ? undefined : { why: 'spend', at: now, text };
 }
 
 /** Nothing shows when a job got its instances back: an interruption counts no longer than until the job could not be described any more. */

@@ -1,6 +1,6 @@
 import { INTERRUPTED, WAITS_FOR_INSTANCES } from '../accounting/pauses';
 import { judgeSpend } from '../accounting/spend';
-import { type Effect, type Move, move, type TimelineEvent } from '../action';
+import { dayOf, type Effect, event, type Move, move, notice, type TimelineEvent } from '../action';
 import { capacityCame } from '../budgets';
 import { LATE_HEARTBEAT_MS } from '../health/gone';
 import { judgeHang, nextProgress } from '../health/hang';
@@ -9,7 +9,6 @@ import { stepEvents, stepsOf } from '../health/step-times';
 import type { JobSituation, Observed, Situation } from '../observed';
 import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, PresentJob, RunRecord, RunState } from '../record';
 import { committedSince, newestCommitted } from '../resuming/resume';
-import { dayOf, event, notice } from '../timeline';
 import { handOverEffect, handOverStop } from './hand-over';
 
 /** StopTrainingJob is sent again when the job still runs after this long: the first call may have been lost. */
@@ -149,7 +148,7 @@ function wantsStop(
   if (attempt.stop) return { stop: attempt.stop, alerts: [] };
   if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
   const spend = judgeSpend(record, attempt, newCommit, now);
-  if (spend.kind === 'stop') return { stop: { why: 'spend', at: now, text: spend.text }, alerts: [] };
+  if (spend) return { stop: { why: 'spend', at: now, text: spend }, alerts: [] };
   const leaves = handOverStop(attempt, job, record.policy, now);
   if (leaves) return { stop: leaves, alerts: [] };
   const hang = judgeHang({ attempt, job, policy: record.policy }, signsOfLife(observed, attempt, before), now);
@@ -176,7 +175,6 @@ const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed, seen:
 export const isDue = (stop: AttemptStop, now: EpochMs): boolean =>
   stop.sentAt === undefined || now - stop.sentAt >= STOP_AGAIN_MS;
 
-/** The call that stops the job of an attempt. */
 export const stopEffect = ({ jobName }: Attempt): Effect => ({ do: 'stop', jobName });
 
 function stateOf(record: RunRecord, attempt: Attempt, job: PresentJob): RunState {

@@ -1,9 +1,8 @@
 import type { Skip } from '../../config/job-file';
-import { type Move, move } from '../action';
+import { event, type Move, move } from '../action';
 import type { Verdict } from '../classify';
 import type { CheckpointObservation, Observed, Situation } from '../observed';
 import { type Attempt, type Checkpoint, checkpointKey, type RunRecord } from '../record';
-import { event } from '../timeline';
 
 /** The checkpoint from which the next attempt resumes, or why there is none. */
 type ResumeChoice =

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { lostTime } from '../../../../lib/core/lifecycle/accounting/lost-steps';
-import { ledger } from '../../../../lib/core/lifecycle/ledger';
-import { event } from '../../../../lib/core/lifecycle/timeline';
+import { event } from '../../../../lib/core/lifecycle/action';
+import { ledger, lostTime } from '../../../../lib/core/lifecycle/ledger';
 import { MINUTE, T0 } from '../support/records';
 
 const at = (minutes: number, what: string, evidence = {}) => event(T0 + minutes * MINUTE, what, '', evidence);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { failureHistory } from '../../../../lib/core/lifecycle/accounting/lost-steps';
+import { failureHistory } from '../../../../lib/core/lifecycle/ledger';
 import type { Vitals } from '../../../../lib/core/lifecycle/record';
 import { attempt, HOUR, job, policy, run, running, seeing, T0 } from '../support/records';
 

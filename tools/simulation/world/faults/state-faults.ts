@@ -1,4 +1,4 @@
-import { RUN_ITEM } from '../../../../lib/core/contracts/storage';
+import { ITEM } from '../../../../lib/core/contracts/storage';
 import type { SimMs, VirtualClock } from '../../core/clock';
 import type { Fault } from '../../scenario/schema';
 import type { SimTable } from '../../services/dynamodb';
@@ -100,7 +100,7 @@ export class StateFaults {
  */
 function poisonItem({ runs, table }: StoredRuns, id: string, kind: NonNullable<Fault['poison']>) {
   const runId = runs.find((run) => run.id === id)?.runId;
-  const item = runId === undefined ? undefined : table.itemsOf(runId).find((one) => one.item?.S === RUN_ITEM);
+  const item = runId === undefined ? undefined : table.itemsOf(runId).find((one) => one.item?.S === ITEM.run);
   const text = item?.document?.S;
   if (!item || text === undefined) return undefined;
   // Another fault has made it unreadable already.
