@@ -26,10 +26,7 @@ const KEY_HEADER = 'x-amz-server-side-encryption-aws-kms-key-id';
  * content, for an hour. They must be sent as headers; by default the presigner moves them into the query string, where S3 does not check them.
  */
 export function presigner(s3: S3Client) {
-  return async (
-    { bucket, key }: S3Place,
-    { sha256, teamKeyArn }: { sha256: string; bytes: number; teamKeyArn?: string },
-  ) => {
+  return async ({ bucket, key }: S3Place, { sha256, teamKeyArn }: { sha256: string; teamKeyArn?: string }) => {
     const checksum = Buffer.from(sha256, 'hex').toString('base64');
     const encryption = teamKeyEncryption({ teamKeyArn });
     const command = new PutObjectCommand({ Bucket: bucket, Key: key, ChecksumSHA256: checksum, ...encryption });

@@ -209,7 +209,7 @@ const STORED_NAMES: Readonly<Record<string, string>> = {
 const NAMES = new Map(Object.entries(STORED_NAMES).map(([name, stored]) => [stored, name]));
 const STORED = new Map(Object.entries(STORED_NAMES));
 
-/** A record or an attempt with the keys of the run table. */
+/** A record, an attempt or a line of the timeline with the keys of the run table. */
 export const toStoredNames = (document: object): object => renamed(document, STORED);
 
 /** What the run table contains, with the keys of the code. */

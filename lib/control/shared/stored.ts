@@ -74,7 +74,7 @@ export const readIntent = (json: string): RunIntent => checked(intent, migrateIn
 
 /** Finds documents of one kind. Each gives undefined for a document that is not one. */
 export const findAttempt = (json: string) => orUndefined<Attempt>(attempt, json, fromStoredNames);
-export const findLine = (json: string) => orUndefined<TimelineEvent>(line, json);
+export const findLine = (json: string) => orUndefined<TimelineEvent>(line, json, fromStoredNames);
 export const findNames = (json: string) => orUndefined<string[]>(z.array(text), json);
 export const findDigests = (json: string) => orUndefined<Record<string, string>>(z.record(text, text), json);
 export const findGpuEvidence = (json: string) => orUndefined<GpuEvidence>(gpuEvidence, json);

@@ -222,7 +222,7 @@ test.each([
   expect(record?.policy.costCapFrom).toBe(from);
 });
 
-test('an upload is signed for its digest, its size and the key of the team', async () => {
+test('an upload is signed for its digest and the key of the team', async () => {
   const teamKeyArn = 'arn:aws:kms:us-west-2:111122223333:key/0f1e2d3c-0000-4000-8000-000000000000';
   world.describe({ teamKeyArn });
   const signed: object[] = [];
@@ -231,7 +231,7 @@ test('an upload is signed for its digest, its size and the key of the team', asy
     return { url: 'https://signed', headers: {} };
   };
   await startedId({ runFile: OWN_CODE, code: { sha256: DIGEST, bytes: 5 } });
-  expect(signed).toEqual([{ sha256: DIGEST, bytes: 5, teamKeyArn }]);
+  expect(signed).toEqual([{ sha256: DIGEST, teamKeyArn }]);
 });
 
 describe('a start whose code did not arrive in time', () => {

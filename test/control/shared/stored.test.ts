@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunIntent } from '../../../lib/control/shared/items';
-import { fromStoredNames, toStoredNames } from '../../../lib/control/shared/items';
-import { readIntent, readRecord } from '../../../lib/control/shared/stored';
+import { eventItemOf, fromStoredNames, textOf, toStoredNames } from '../../../lib/control/shared/items';
+import { findLine, readIntent, readRecord } from '../../../lib/control/shared/stored';
 import { loadRun } from '../../../lib/core/config/load';
 import { CLASS_POLICY } from '../../../lib/core/lifecycle/budgets';
 import type { FailureClass } from '../../../lib/core/lifecycle/record';
@@ -68,5 +68,11 @@ describe('a record', () => {
     expect(item).toMatchObject({ rungId: 'as-written', tags: record.tags });
     expect(item).not.toHaveProperty('capacityOptionId');
     expect(fromStoredNames(item)).toEqual(record);
+  });
+
+  test('a line of the timeline comes back with the names of the code in its evidence', () => {
+    const evidence = { step: 7, heartbeatAt: 1, progress: { heartbeatAt: 2 }, capacityOptionId: 'as-written' };
+    const line = { at: 0, what: 'stop-decided' as const, text: 'x', evidence };
+    expect(findLine(textOf(eventItemOf('r', 1, 0, line)))).toEqual(line);
   });
 });

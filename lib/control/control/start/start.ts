@@ -199,7 +199,7 @@ async function uploadsOf(deps: ControlDeps, intent: RunIntent, { teamKeyArn }: D
   const { code } = intent;
   if (!code || code.sha256 === null || code.bytes === null) return [];
   const place = parseS3Uri(code.uri);
-  const signed = await deps.presign(place, { sha256: code.sha256, bytes: code.bytes, teamKeyArn });
+  const signed = await deps.presign(place, { sha256: code.sha256, teamKeyArn });
   return [{ key: place.key, sha256: code.sha256, ...signed }];
 }
 
