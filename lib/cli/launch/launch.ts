@@ -73,10 +73,10 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
     throw new UsageError('--no-logs: must be used with --wait, got --no-logs alone; add --wait');
   const startAt = startTime(given.at, Date.now());
   const source = readGiven(file);
-  const asked = withFileOptions(source, given);
+  const overridden = withFileOptions(source, given);
   const { options: completed, fetch } = given.fetch
-    ? await (await import('../hub/fetch.js')).fetchFirst(source, asked, terminal)
-    : { options: asked };
+    ? await (await import('../hub/fetch.js')).fetchFirst(source, overridden, terminal)
+    : { options: overridden };
   const options = await withS3Config(source, completed);
   const read = readRunFile(source, options);
   // Without --environment, the run file names it: its errors that need no environment are reported before any call to AWS.
