@@ -63,7 +63,8 @@ function sharedStatements(context: JobRoleContext, logGroup: string): ExactState
         `${context.artifactBucketArn}/drivers/*`,
         `${context.artifactBucketArn}/${own}/*`,
       ],
-      wildcard: "Data is shared by the teams; drivers and a team's own runs are prefixes.",
+      wildcard:
+        "Data is shared by the teams, save what NoDataOfOtherTeams denies; drivers and a team's own runs are prefixes.",
     },
     {
       sid: 'WriteOwnOutputs',

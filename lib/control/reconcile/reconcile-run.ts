@@ -22,8 +22,8 @@ import { type EffectResults, observe } from './observe/observe';
 import { checkpointPrefix, isLocated, jobFilesOf, ownFolders, readSubject, type Subject } from './observe/subject';
 
 /**
- * Number of pauses within one invocation after a create call with an unknown outcome: 42 s together, longer than the service's reads lag
- * behind.
+ * Number of pauses within one invocation after a create call with an unknown outcome: about 52 s together, longer than the service's reads
+ * lag behind.
  */
 const MAX_PAUSES = 3;
 const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
