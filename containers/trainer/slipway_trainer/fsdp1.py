@@ -106,7 +106,7 @@ class Fsdp1Backend(Backend):
         values = starting_values(self._settings, self._published, self.device)
 
         def first(name: str, tensor: Tensor) -> Tensor:
-            return values(name, tensor.shape).to(self.device, torch.float32)
+            return values(name, tensor.shape).to(self.device, torch.float32).contiguous()
 
         def fill(module: nn.Module) -> None:
             for short, parameter in list(module.named_parameters(recurse=False)):

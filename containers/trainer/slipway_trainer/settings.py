@@ -15,13 +15,15 @@ from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.committed import Rollback
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.memory_plan import MemoryPlan, read_memory_plan
-from slipway_trainer.exits import InvalidRun, Limit, refused
+from slipway_trainer.exits import InvalidRun, Limit, or_list, refused
 from slipway_trainer.mixture import Phase, read_mixture
 from slipway_trainer.order import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
 PRECISIONS = ("bf16", "fp32", "fp8")
 FP8_RECIPES = ("tensorwise", "rowwise")
+OBJECTIVES = ("pretrain", "sft", "dpo")
+QUANTIZATIONS = ("nf4",)
 
 
 @dataclass(frozen=True)
@@ -254,10 +256,14 @@ def _unsupported(settings: RunSettings) -> Iterator[Limit]:
     training, library, recipe = settings.training, settings.library, settings.training.fp8_recipe
     must = "be fsdp, smp-v2 or deepspeed for the built-in trainer"
     yield library not in LIBRARIES, "distribution.library", must, library, "use fsdp, or custom code"
+    yield training.objective not in OBJECTIVES, "training.objective", f"be {or_list(OBJECTIVES)}", training.objective, "correct it"
     must = "be tensorwise or rowwise for the built-in trainer"
     yield recipe not in (None, *FP8_RECIPES), "training.fp8Recipe", must, recipe, "use rowwise, or custom code"
     is_unused = recipe is not None and training.precision != "fp8"
     yield is_unused, "training.fp8Recipe", "be used with training.precision fp8", recipe, "set training.precision: fp8, or remove it"
+    must = f"be {QUANTIZATIONS[0]} for the built-in trainer"
+    quantization = training.quantization
+    yield quantization not in (None, *QUANTIZATIONS), "training.lora.quantization", must, quantization, "use nf4, or remove it"
     no_smddp = settings.collectives == "smddp" and library == "ddp"
     yield no_smddp, "distribution.collectives", "be nccl or gloo for ddp in the built-in trainer", "smddp", "use fsdp"
 
