@@ -4,7 +4,7 @@ import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { S3Client } from '@aws-sdk/client-s3';
 import { REGIONS } from '../../core/catalog/regions';
 import type { Service } from '../api-server';
-import type { Hook, SignedRequest } from '../ministack/hook';
+import type { Hook, SessionCredentials, SignedRequest } from '../ministack/hook';
 import { type ApiCall, type Caller, ServiceError, validationError } from '../wire/api-call';
 import { permissionQuestions } from './iam-questions';
 
@@ -37,8 +37,7 @@ export class Authority {
     if (!this.enforced) return;
     const questions = permissionQuestions(call, partitionOf(call.region), tagsOf);
     const { accessKeyId, sessionToken, arn } = call.caller;
-    const caller = { accessKeyId, sessionToken, region: call.region, secureTransport: true };
-    const decisions = await this.hook.authorize(caller, questions);
+    const { decisions } = await this.hook.authorize({ accessKeyId, sessionToken, region: call.region, questions });
     questions.forEach(({ action, resource }, index) => {
       if (decisions[index] === 'Allow') return;
       const why =
@@ -53,8 +52,9 @@ export class Authority {
   /** @throws ServiceError ValidationException unless the role exists and lets SageMaker assume it for this job */
   async requireServiceTrust(roleArn: string, call: ApiCall, jobArn: string): Promise<void> {
     const context = { 'aws:SourceAccount': call.account, 'aws:SourceArn': jobArn };
-    const { exists, trusted } = await this.hook.trusts(roleArn, SERVICE_PRINCIPAL, call.region, context);
-    if (exists && trusted) return;
+    const question = { roleArn, service: SERVICE_PRINCIPAL, region: call.region, context };
+    const { trusted } = await this.hook.trusts(question);
+    if (trusted) return;
     throw validationError(
       `Could not assume role ${roleArn}. Please ensure that the role exists and allows principal '${SERVICE_PRINCIPAL}' to ` +
         'assume the role.',
@@ -63,12 +63,7 @@ export class Authority {
 }
 
 /** Credentials of a role, as the container credentials endpoint hands them out. */
-export interface RoleCredentials {
-  accessKeyId: string;
-  secretAccessKey: string;
-  sessionToken: string;
-  expiration: Date;
-}
+export type RoleCredentials = SessionCredentials & { expiration: Date };
 
 /** How long before their expiry credentials are replaced. */
 const RENEW_BEFORE_MS = 5 * 60_000;

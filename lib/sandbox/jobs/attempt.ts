@@ -68,7 +68,7 @@ export class Attempt {
   private readonly folder: string;
   private readonly writers: LogWriter[] = [];
   private readonly command: Command;
-  private revoke?: () => void;
+  private revoke?: () => unknown;
 
   constructor(
     { host }: Pick<JobServices<never>, 'host'>,

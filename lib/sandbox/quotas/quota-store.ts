@@ -17,13 +17,8 @@ const CPU_INSTANCES_APPLIED = 4;
 
 /** Total quotas without a known default; large enough to have no effect. */
 const TOTAL_WITHOUT_FACT = 20;
-const PROCESSING_RUNTIME_SECONDS = 432_000;
-const PROCESSING_VOLUME_GIB = 1024;
-
-const WITHOUT_FACT: Readonly<Record<string, number>> = {
-  'L-EA47BDD3': PROCESSING_RUNTIME_SECONDS,
-  'L-D7BEE2A3': PROCESSING_VOLUME_GIB,
-};
+/** Seconds and GiB of a processing job. */
+const WITHOUT_FACT: Readonly<Record<string, number>> = { 'L-EA47BDD3': 432_000, 'L-D7BEE2A3': 1024 };
 
 function generalRows(): QuotaRow[] {
   return Object.entries(GENERAL_QUOTAS).map(([code, { name, default: known }]) => {

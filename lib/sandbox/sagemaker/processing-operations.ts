@@ -66,19 +66,16 @@ export class ProcessingOperations extends JobOperations<ProcessingJob, Processin
 
   private requireQuota(job: ProcessingJob): void {
     const { account, region, request } = job;
+    const config = clusterConfig(request);
     const live = this.deps.jobs.in(account, region).filter((other) => !isTerminal(other));
     const held = live.flatMap((other) => clusterOptions(clusterConfig(other.request))[0]?.demands ?? []);
-    for (const { demands } of clusterOptions(clusterConfig(request))) {
-      requireWithinLimits(this.deps.quotas, {
-        account,
-        region,
-        kind: 'processing',
-        demands,
-        maxRuntimeSeconds: request.StoppingCondition?.MaxRuntimeInSeconds ?? 0,
-        volumeGiB: clusterConfig(request).VolumeSizeInGB,
-        usage: sumUsage(held),
-      });
-    }
+    const maxRuntimeSeconds = request.StoppingCondition?.MaxRuntimeInSeconds ?? 0;
+    requireWithinLimits(this.deps.quotas, job, {
+      kind: 'processing',
+      config,
+      maxRuntimeSeconds,
+      usage: sumUsage(held),
+    });
   }
 
   private given(call: ApiCall): ProcessingJob {
@@ -92,12 +89,9 @@ function requireSaneRequest(request: ProcessingRequest): void {
     Boolean(config.InstanceType) === Boolean(config.InstancePreferences?.length),
     'Specify exactly one of InstanceType and InstancePreferences in ClusterConfig.',
   );
-  const inputs = (request.ProcessingInputs ?? [])
-    .filter((input) => !input.AppManaged)
-    .map((input) => input.S3Input?.LocalPath);
-  const outputs = (request.ProcessingOutputConfig?.Outputs ?? [])
-    .filter((output) => !output.AppManaged)
-    .map((output) => output.S3Output?.LocalPath);
-  const outside = [...inputs, ...outputs].filter((localPath) => !localPath?.startsWith(LOCAL_ROOT));
+  const inputs = (request.ProcessingInputs ?? []).map((input) => ({ ...input, S3: input.S3Input }));
+  const outputs = (request.ProcessingOutputConfig?.Outputs ?? []).map((output) => ({ ...output, S3: output.S3Output }));
+  const local = [...inputs, ...outputs].filter(({ AppManaged }) => !AppManaged).map(({ S3 }) => S3?.LocalPath);
+  const outside = local.filter((localPath) => !localPath?.startsWith(LOCAL_ROOT));
   refuseIf(outside.length > 0, `LocalPath must begin with ${LOCAL_ROOT}, got ${outside[0] ?? 'none'}.`);
 }

@@ -7,7 +7,7 @@ import type { QuotaStore } from '../quotas/quota-store';
 import { type ApiCall, logError } from '../wire/api-call';
 import { trainingEventDetail } from './describe-training';
 import { JobStore } from './job-store';
-import { type ModelGroup, ModelRegistry } from './model-registry';
+import { ModelRegistry } from './model-registry';
 import { type ProcessingJob, processingEventDetail } from './processing-job';
 import { ProcessingOperations } from './processing-operations';
 import { TagOperations } from './request-rules';
@@ -15,7 +15,7 @@ import type { TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
 import { WarmPools } from './warm-pools';
 
-export interface SageMakerDeps {
+interface SageMakerDeps {
   quotas: QuotaStore;
   authority: Authority;
   faults: FaultPlan;
@@ -59,8 +59,8 @@ export class SageMaker {
     };
   }
 
-  private taggedBy(arn: string): TrainingJob | ProcessingJob | ModelGroup | undefined {
-    return this.trainingJobs.findByArn(arn) ?? this.processingJobs.findByArn(arn) ?? this.models.findByArn(arn);
+  private taggedBy(arn: string) {
+    return this.trainingJobs.findByArn(arn) ?? this.processingJobs.findByArn(arn) ?? this.models.groups.findByArn(arn);
   }
 
   async shutdown(): Promise<void> {

@@ -1,5 +1,4 @@
 import { type Authority, partitionOf } from '../access/authority';
-import { clusterOptions } from '../jobs/cluster';
 import type { RunServices } from '../jobs/job-services';
 import { TrainingRun } from '../jobs/training-run';
 import { requireWithinLimits } from '../quotas/limit-check';
@@ -11,7 +10,9 @@ import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest, tagMap } from './r
 import { newTrainingJob, type TrainingJob, type TrainingRequest } from './training-job';
 import { kindOf, trainingUsage, type WarmPools } from './warm-pools';
 
-export interface TrainingDeps {
+const NOT_FOUND = 'Requested resource not found.';
+
+interface TrainingDeps {
   jobs: JobStore<TrainingJob>;
   quotas: QuotaStore;
   authority: Authority;
@@ -47,7 +48,14 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
     const job = newTrainingJob(place, request, tagMap(Tags), Date.now());
     await this.deps.authority.requireServiceTrust(request.RoleArn ?? '', call, job.arn);
     // No await from here on, so that two calls cannot both find the name or the quota free.
-    this.requireFreeName(job);
+    const existing = this.find(call);
+    if (existing) {
+      throw new ServiceError(
+        'ResourceInUse',
+        'Training job names must be unique within an AWS account and region, and a training job with this name already ' +
+          `exists (${existing.arn})`,
+      );
+    }
     this.requireQuota(job);
     this.deps.jobs.add(job);
     this.deps.run.changed(job);
@@ -55,49 +63,29 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
     return { TrainingJobArn: job.arn };
   }
 
-  private requireFreeName(job: TrainingJob): void {
-    const existing = this.deps.jobs.find(job.account, job.region, job.name);
-    if (!existing) return;
-    throw new ServiceError(
-      'ResourceInUse',
-      'Training job names must be unique within an AWS account and region, and a training job with this name already ' +
-        `exists (${existing.arn})`,
-    );
-  }
-
   private requireQuota(job: TrainingJob): void {
     const { account, region, request } = job;
     const pool = this.deps.warmPools.matching(job);
     const others = this.deps.jobs.in(account, region).filter((other) => other !== pool);
     const kind = kindOf(job);
-    // The documentation does not say which quotas preferences must satisfy; all of them are checked, because any may be the one that is
-    // used.
-    for (const { demands } of clusterOptions(request.ResourceConfig ?? {})) {
-      requireWithinLimits(this.deps.quotas, {
-        account,
-        region,
-        kind,
-        demands,
-        maxRuntimeSeconds: request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS,
-        volumeGiB: request.ResourceConfig?.VolumeSizeInGB,
-        usage: trainingUsage(others, kind),
-      });
-    }
-  }
-
-  private start(job: TrainingJob): void {
-    const warm = this.deps.warmPools.claim(job);
-    const run = new TrainingRun(job, warm ? this.warmServices() : this.deps.run);
-    this.runs.set(job.arn, run);
-    void run.finished.then(() => {
-      if (this.runs.get(job.arn) === run) this.runs.delete(job.arn);
-      this.deps.warmPools.retain(job);
+    requireWithinLimits(this.deps.quotas, job, {
+      kind,
+      config: request.ResourceConfig ?? {},
+      maxRuntimeSeconds: request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS,
+      usage: trainingUsage(others, kind),
     });
   }
 
-  /** Instances of a warm pool are available immediately. */
-  private warmServices(): RunServices {
-    return { ...this.deps.run, time: { ...this.deps.run.time, startingSeconds: 0 } };
+  private start(job: TrainingJob): void {
+    const { warmPools, run: services } = this.deps;
+    // Instances of a warm pool are available immediately.
+    const warm = { ...services, time: { ...services.time, startingSeconds: 0 } };
+    const run = new TrainingRun(job, warmPools.claim(job) ? warm : services);
+    this.runs.set(job.arn, run);
+    void run.finished.then(() => {
+      if (this.runs.get(job.arn) === run) this.runs.delete(job.arn);
+      warmPools.retain(job);
+    });
   }
 
   private list(call: ApiCall): unknown {
@@ -132,7 +120,7 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
 
   private delete(call: ApiCall): unknown {
     const job = this.find(call);
-    if (!job) throw new ServiceError('ResourceNotFound', 'Requested resource not found.');
+    if (!job) throw new ServiceError('ResourceNotFound', NOT_FOUND);
     if (!isTerminal(job) || job.warmPool?.status === 'Available') {
       throw new ServiceError(
         'ResourceInUse',
@@ -144,6 +132,6 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
   }
 
   private given(call: ApiCall): TrainingJob {
-    return this.require(call, 'Requested resource not found.');
+    return this.require(call, NOT_FOUND);
   }
 }
