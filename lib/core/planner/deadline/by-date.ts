@@ -1,4 +1,4 @@
-import { type Issue, issue } from '../../config/issue';
+import { issue } from '../../config/issue';
 import { requestedGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
 import type { RunPlan } from '../run/plan-run';
@@ -173,16 +173,11 @@ const iso = (at: number): string => new Date(Math.round(at / 60_000) * 60_000).t
 /** Latest date: training plans are sold up to eight weeks ahead and last at most half a year. */
 export const MAX_DAYS_AHEAD = 366;
 
-/** Criteria for the search for training plans. */
-export interface PlanNeeds {
-  instanceType: string;
-  instances: number;
-  /** Hours that the run takes with 90 % probability. */
-  hours: number;
-}
-
-/** The criteria of a run for a training plan; issues when the file does not state how long to train. */
-export function planNeeds(run: RunSpec, plan: RunPlan): PlanNeeds | Issue[] {
+/**
+ * The criteria of a run for a training plan, with the hours that it takes with 90 % probability; issues when the file does not state how long
+ * to train.
+ */
+export function planNeeds(run: RunSpec, plan: RunPlan) {
   const { hours } = plan.interval80;
   if (plan.hours === null || !hours)
     return [
@@ -202,14 +197,17 @@ export const isOneType = (run: RunSpec): boolean => requestedGroupsOf(run.comput
 /** All ways to finish a run by a date. `planNeeds` gives the criteria for the training plans. */
 export function runOffers(
   plan: RunPlan,
-  needs: PlanNeeds,
+  { instances }: { instances: number },
   { now, by, history, plans }: Pick<Question, 'now' | 'by' | 'history' | 'plans'>,
 ): Offer[] {
   const { hours, checkpoint, failureSeconds, usd, interval80 } = plan;
   return offersBy({
     work: {
-      ...{ checkpoint, failureSeconds, instances: needs.instances },
-      ...{ hours: hours ?? 0, hours80: interval80.hours ?? [0, 0] },
+      checkpoint,
+      failureSeconds,
+      instances,
+      hours: hours ?? 0,
+      hours80: interval80.hours ?? [0, 0],
     },
     now,
     by,

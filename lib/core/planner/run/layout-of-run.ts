@@ -145,11 +145,8 @@ function degreesOf(run: RunSpec, p: ParallelLayout): Degrees {
 
 function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
   const { library, launcher, parameters } = run.distribution;
-  if (launcher === 'ray') return ranks === 1 ? 0 : 3;
+  if (launcher === 'ray' || library === 'fsdp' || library === 'smp-v2') return ranks === 1 ? 0 : 3;
   switch (library) {
-    case 'fsdp':
-    case 'smp-v2':
-      return ranks === 1 ? 0 : 3;
     case 'deepspeed': {
       const { stage } = deepspeedConfig(run);
       return stage === 1 || stage === 2 || stage === 3 ? stage : 0;
