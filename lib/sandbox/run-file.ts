@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -9,7 +9,6 @@ import { makeWritableFolder } from '../shared/local/make-folder';
 import { replaceFile } from '../shared/local/replace-file';
 import { CLIENT_VARIABLES } from './environment';
 import { isAlive, killGroup, killMarked, type ProcessRef, processRef, sendSignal } from './processes';
-import { temporaryRoot } from './temporary-root';
 
 /** Every process of a job has the state folder in this variable, so that processes left by a crash can be found. */
 export const SANDBOX_MARKER = 'SLIPWAY_SANDBOX_DIR';
@@ -144,6 +143,14 @@ export function makeStateFolder(stateDir: string): void {
       { cause: error },
     );
   }
+}
+
+/**
+ * Folder for the temporary files of a sandbox's jobs. It is short because a path of a Unix socket is limited to 107 characters, and
+ * Python's multiprocessing creates its sockets there.
+ */
+export function temporaryRoot(stateDir: string): string {
+  return path.join(tmpdir(), `slipway-${createHash('sha256').update(stateDir).digest('hex').slice(0, 8)}`);
 }
 
 /** Ends and removes what a crashed sandbox left behind: MiniStack, and processes and folders of jobs. */

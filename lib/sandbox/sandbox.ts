@@ -7,16 +7,23 @@ import { apiHandler } from './api-server';
 import { clientEnv, containerEnv, endpointEnv } from './environment';
 import { FaultPlan } from './faults/fault-plan';
 import type { JobHost } from './jobs/attempt';
-import { DEFAULT_TIME_SCALE, type TimeScale } from './jobs/job-services';
+import { DEFAULT_TIME_SCALE, type TimeScale } from './jobs/job-run';
 import { type Certificate, ensureCertificate } from './ministack/certificate';
 import { type MiniStack, startMiniStack } from './ministack/ministack';
 import { ensureVenv, MINISTACK_VERSION, type Progress, type Venv } from './ministack/venv';
 import { processRef } from './processes';
 import { QuotaStore } from './quotas/quota-store';
 import { IncreaseRequests, ServiceQuotas } from './quotas/service-quotas';
-import { claimFolder, removeRunRecord, SANDBOX_MARKER, sandboxesFolder, stateFolder, writeRunRecord } from './run-file';
+import {
+  claimFolder,
+  removeRunRecord,
+  SANDBOX_MARKER,
+  sandboxesFolder,
+  stateFolder,
+  temporaryRoot,
+  writeRunRecord,
+} from './run-file';
 import { SageMaker } from './sagemaker/sagemaker';
-import { temporaryRoot } from './temporary-root';
 import { loadServiceModel } from './wire/api-call';
 import { type Handler, type HttpServer, listen } from './wire/http-server';
 
@@ -131,7 +138,6 @@ async function build(parts: Parts) {
   const services: { handle?: Handler } = {};
   const server = await listen(
     async (request, body) => services.handle?.(request, body) ?? { status: 503, body: { message: 'starting' } },
-    0,
     certificate,
   );
   undo.push(() => server.close());

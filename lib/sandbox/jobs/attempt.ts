@@ -15,7 +15,7 @@ import {
   type InstanceStart,
   resourceConfig,
 } from './instances/running-instance';
-import type { JobServices } from './job-services';
+import type { JobServices } from './job-run';
 
 export interface JobHost {
   aws: AwsAccess;

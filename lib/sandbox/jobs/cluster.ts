@@ -20,12 +20,10 @@ const SINGLE_GROUP = 'homogeneousCluster';
 
 /** The instances of groups in the order of the request, numbered consecutively. */
 export function clusterOf(groups: readonly { name: string; instanceType: string; count: number }[]): Cluster {
-  const instances: Instance[] = groups.flatMap(({ name, instanceType, count }) =>
-    Array.from({ length: count }, () => ({ host: '', instanceType, group: name })),
+  const unnamed = groups.flatMap(({ name, instanceType, count }) =>
+    Array.from({ length: count }, () => ({ instanceType, group: name })),
   );
-  instances.forEach((instance, index) => {
-    instance.host = `algo-${index + 1}`;
-  });
+  const instances = unnamed.map((instance, index) => ({ host: `algo-${index + 1}`, ...instance }));
   return {
     instances,
     groups: groups.map(({ name, instanceType }) => ({

@@ -2,13 +2,11 @@ import path from 'node:path';
 import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { clusterConfig, type ProcessingJob } from '../sagemaker/processing-job';
 import { Attempt } from './attempt';
-import { Capacity } from './capacity';
-import { type Cluster, clusterOptions } from './cluster';
+import type { Cluster } from './cluster';
 import { FolderSync } from './files/folder-sync';
 import { outputFolder, processingInput } from './files/inputs';
 import { algorithmError, internalError, JobFailure } from './job-failure';
-import { JobRun } from './job-run';
-import type { JobServices } from './job-services';
+import { JobRun, type JobServices } from './job-run';
 import { Ended } from './run-control';
 
 /**
@@ -20,6 +18,7 @@ const DEFAULT_RUNTIME_SECONDS = 86_400;
 /** Runs one processing job from its acceptance to its end. Unlike a training job it has only one attempt. */
 export class ProcessingRun extends JobRun<ProcessingJob> {
   readonly finished: Promise<void>;
+  private attempt?: Attempt;
   private limit?: NodeJS.Timeout;
 
   constructor(job: ProcessingJob, services: JobServices<ProcessingJob>) {
@@ -33,13 +32,12 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
   }
 
   private async execute(): Promise<void> {
-    const held: { attempt?: Attempt } = {};
-    const error = await this.runOnce(held).then(
+    const error = await this.runOnce().then(
       () => undefined,
       (thrown: Error) => thrown,
     );
     clearTimeout(this.limit);
-    await held.attempt?.close();
+    await this.attempt?.close();
     this.finish(error);
   }
 
@@ -60,15 +58,12 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
     return internalError();
   }
 
-  private async runOnce(held: { attempt?: Attempt }): Promise<void> {
-    const { faults, time } = this.services;
-    const capacity = new Capacity(faults, this.control, this.target);
-    await this.hold('Starting', time.startingSeconds);
-    const options = clusterOptions(clusterConfig(this.job.request));
-    const cluster = await capacity.acquire(options, () => {});
+  private async runOnce(): Promise<void> {
+    await this.hold('Starting', this.services.time.startingSeconds);
+    const cluster = await this.acquire(clusterConfig(this.job.request));
     this.job.cluster = cluster;
     const attempt = processingAttempt(this.job, cluster, this.services, (line) => this.onLine(line));
-    held.attempt = attempt;
+    this.attempt = attempt;
     this.begin();
     await attempt.prepare();
     const inputs = (this.job.request.ProcessingInputs ?? []).flatMap((input) => processingInput(input) ?? []);

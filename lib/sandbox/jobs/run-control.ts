@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { FaultTarget } from '../faults/fault';
-import type { FaultPlan } from '../faults/fault-plan';
+import type { JobWaits } from './capacity';
 import { internalError } from './job-failure';
 
 /** Why a running job has to end its current activity. */
@@ -110,7 +109,7 @@ function newController(): AbortController {
 export async function holdState(
   state: 'Starting' | 'Downloading' | 'Uploading',
   seconds: number,
-  { faults, control, target }: { faults: FaultPlan; control: RunControl; target: FaultTarget },
+  { faults, control, target }: JobWaits,
 ): Promise<void> {
   const delay = faults.strike('state-delay', { ...target, state });
   await control.sleep(seconds + (delay?.seconds ?? 0));

@@ -6,7 +6,7 @@ import { Attempt } from './attempt';
 import type { Cluster } from './cluster';
 import { belowBase } from './files/inputs';
 import { inputDataConfig } from './instances/running-instance';
-import type { RunServices } from './job-services';
+import type { RunServices } from './job-run';
 import type { RunControl } from './run-control';
 
 /** Ends a job at the limits of its StoppingCondition. All three limits are totals over the attempts of the job. */

@@ -2,14 +2,13 @@ import path from 'node:path';
 import { isTerminal } from '../sagemaker/job-store';
 import { enter, setInUse, type TrainingJob } from '../sagemaker/training-job';
 import type { Attempt } from './attempt';
-import { Capacity, type Fleet } from './capacity';
-import { type Cluster, clusterOptions } from './cluster';
+import type { Fleet } from './capacity';
+import type { Cluster } from './cluster';
 import { uploadArtifacts } from './files/artifacts';
 import { FolderSync, restoreCheckpoints } from './files/folder-sync';
 import { channelInput } from './files/inputs';
 import { algorithmError, internalError, JobFailure } from './job-failure';
-import { JobRun } from './job-run';
-import type { RunServices } from './job-services';
+import { JobRun, type RunServices } from './job-run';
 import { Ended, type Ending } from './run-control';
 import { checkpointFolder, Deadlines, trainingAttempt } from './training-attempt';
 
@@ -48,16 +47,21 @@ export class TrainingRun extends JobRun<TrainingJob> {
   }
 
   private async attemptOnce(): Promise<Outcome> {
-    const held: { attempt?: Attempt } = {};
+    let attempt: Attempt | undefined;
     try {
-      const cluster = await this.acquire();
-      held.attempt = trainingAttempt(this.job, cluster, this.services, (line) => this.onLine(line));
-      await this.runOn(held.attempt, cluster);
+      await this.hold('Starting', this.services.time.startingSeconds);
+      const cluster = await this.acquire(this.job.request.ResourceConfig ?? {}, (waits) => {
+        if (waits) this.enter('Pending');
+        this.deadlines.waiting(waits);
+      });
+      this.job.cluster = cluster;
+      attempt = trainingAttempt(this.job, cluster, this.services, (line) => this.onLine(line));
+      await this.runOn(attempt, cluster);
       return { over: true };
     } catch (error) {
       return this.outcomeOf(error);
     } finally {
-      await held.attempt?.close();
+      await attempt?.close();
       this.setInUse(false);
     }
   }
@@ -72,8 +76,7 @@ export class TrainingRun extends JobRun<TrainingJob> {
     if (error instanceof JobFailure) {
       return error.family === 'InternalServerError' ? this.retry(error) : { over: true, failure: error };
     }
-    const { stack } = error as Error;
-    this.log(stack ?? String(error));
+    this.log(String((error as Error).stack));
     return { over: true, failure: internalError() };
   }
 
@@ -98,18 +101,6 @@ export class TrainingRun extends JobRun<TrainingJob> {
     else if (kind === 'max-wait') this.enter('MaxWaitTimeExceeded');
     else if (kind) this.enter('Stopped', kind === 'max-pending' ? 'MaxPendingTimeInSeconds exceeded' : undefined);
     else this.enter('Completed');
-  }
-
-  /** Waits until one of the clusters that the request accepts has capacity. */
-  private async acquire(): Promise<Cluster> {
-    await this.hold('Starting', this.services.time.startingSeconds);
-    const options = clusterOptions(this.job.request.ResourceConfig ?? {});
-    const capacity = new Capacity(this.services.faults, this.control, this.target);
-    this.job.cluster = await capacity.acquire(options, (waits) => {
-      if (waits) this.enter('Pending');
-      this.deadlines.waiting(waits);
-    });
-    return this.job.cluster;
   }
 
   private async runOn(attempt: Attempt, cluster: Cluster): Promise<void> {
@@ -142,12 +133,8 @@ export class TrainingRun extends JobRun<TrainingJob> {
     const uri = request.CheckpointConfig?.S3Uri;
     if (!uri) return;
     for (const { host } of cluster.instances) {
-      await restoreCheckpoints(
-        attempt.s3,
-        uri,
-        path.join(attempt.baseOf(host), checkpointFolder(request)),
-        this.control.signal,
-      );
+      const folder = path.join(attempt.baseOf(host), checkpointFolder(request));
+      await restoreCheckpoints(attempt.s3, uri, folder, this.control.signal);
     }
   }
 
@@ -185,12 +172,11 @@ export class TrainingRun extends JobRun<TrainingJob> {
     const bases = cluster.instances.map(({ host }) => attempt.baseOf(host));
     const output = this.job.request.OutputDataConfig ?? { S3OutputPath: undefined };
     const context = { s3: attempt.s3, jobName: this.job.name, output, bases, scratch: attempt.scratch };
-    await uploadArtifacts(context, failed instanceof JobFailure ? ['output'] : ['model', 'output']).catch(
-      (error: Error) => {
-        if (!failed) throw new JobFailure('ClientError', `Artifact upload failed: ${error.message}`);
-        this.log(`artifact upload failed: ${error.message}`);
-      },
-    );
+    const parts = failed instanceof JobFailure ? (['output'] as const) : (['model', 'output'] as const);
+    await uploadArtifacts(context, parts).catch((error: Error) => {
+      if (!failed) throw new JobFailure('ClientError', `Artifact upload failed: ${error.message}`);
+      this.log(`artifact upload failed: ${error.message}`);
+    });
   }
 
   protected override onLine(line: string): void {

@@ -1,6 +1,6 @@
 import { type Authority, partitionOf } from '../access/authority';
 import { clusterOptions } from '../jobs/cluster';
-import type { JobServices } from '../jobs/job-services';
+import type { JobServices } from '../jobs/job-run';
 import { ProcessingRun } from '../jobs/processing-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';

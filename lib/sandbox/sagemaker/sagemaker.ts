@@ -1,7 +1,7 @@
 import { type Authority, partitionOf } from '../access/authority';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { JobHost } from '../jobs/attempt';
-import type { TimeScale } from '../jobs/job-services';
+import type { TimeScale } from '../jobs/job-run';
 import type { Hook } from '../ministack/hook';
 import type { QuotaStore } from '../quotas/quota-store';
 import { type ApiCall, logError } from '../wire/api-call';

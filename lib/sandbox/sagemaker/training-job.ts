@@ -12,10 +12,8 @@ interface Transition {
   message: string;
 }
 
-type WarmPoolState = 'Available' | 'InUse' | 'Reused' | 'Terminated';
-
 interface WarmPool {
-  status: WarmPoolState;
+  status: 'Available' | 'InUse' | 'Reused' | 'Terminated';
   reusedBy?: string;
   /** Since when the instances have been available for another job, and until when at most. */
   availableAt?: number;

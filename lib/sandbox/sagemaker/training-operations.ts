@@ -1,5 +1,5 @@
 import { type Authority, partitionOf } from '../access/authority';
-import type { RunServices } from '../jobs/job-services';
+import type { RunServices } from '../jobs/job-run';
 import { TrainingRun } from '../jobs/training-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
