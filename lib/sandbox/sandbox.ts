@@ -13,7 +13,7 @@ import { type MiniStack, startMiniStack } from './ministack/ministack';
 import { ensureVenv, MINISTACK_VERSION, type Progress, type Venv } from './ministack/venv';
 import { processRef } from './processes';
 import { QuotaStore } from './quotas/quota-store';
-import { IncreaseRequests, ServiceQuotas } from './quotas/service-quotas';
+import { IncreaseRequests, quotaOperations } from './quotas/service-quotas';
 import {
   claimFolder,
   removeRunRecord,
@@ -186,7 +186,7 @@ async function openServices(parts: RunningParts): Promise<Handler> {
     },
     ServiceQuotasV20190624: {
       model: loadServiceModel(venv.botocoreData, 'service-quotas'),
-      operations: new ServiceQuotas(quotas, increases).operations,
+      operations: quotaOperations(quotas, increases),
     },
   };
   const api = apiHandler(services, authority, faults);

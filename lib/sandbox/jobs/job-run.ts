@@ -7,7 +7,7 @@ import { type Cluster, clusterOptions } from './cluster';
 import { FaultWatch } from './fault-watch';
 import { downloadInputs, type InputSource } from './files/inputs';
 import type { InstanceExit } from './instances/running-instance';
-import { holdState, RunControl } from './run-control';
+import { type Ending, holdState, RunControl } from './run-control';
 
 /** How fast the sandbox's clock runs where the real service makes callers wait. */
 export interface TimeScale {
@@ -55,6 +55,12 @@ export abstract class JobRun<Job extends { name: string; region: string }> {
   /** Waits until one of the clusters that the request accepts has capacity. */
   protected acquire(config: Parameters<typeof clusterOptions>[0], waiting = (_waits: boolean) => {}): Promise<Cluster> {
     return acquireCapacity(this.waits, clusterOptions(config), waiting);
+  }
+
+  /** Ends the job when a limit of its StoppingCondition is reached, of which a part has elapsed; undefined: no limit. */
+  protected limit(kind: Ending['kind'], seconds: number | undefined, elapsedMs = 0): void {
+    const { secondsPerLimitSecond } = this.services.time;
+    this.control.endAfter(kind, seconds && seconds * 1000 * secondsPerLimitSecond - elapsedMs);
   }
 
   private get waits() {

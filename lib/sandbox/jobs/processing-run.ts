@@ -19,7 +19,6 @@ const DEFAULT_RUNTIME_SECONDS = 86_400;
 export class ProcessingRun extends JobRun<ProcessingJob> {
   readonly finished: Promise<void>;
   private attempt?: Attempt;
-  private limit?: NodeJS.Timeout;
 
   constructor(job: ProcessingJob, services: JobServices<ProcessingJob>) {
     super(job, services);
@@ -36,7 +35,7 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
       () => undefined,
       (thrown: Error) => thrown,
     );
-    clearTimeout(this.limit);
+    this.control.clearLimits();
     await this.attempt?.close();
     this.finish(error);
   }
@@ -74,9 +73,7 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
   /** The clock of MaxRuntime starts with the instances. */
   private begin(): void {
     this.job.startedAt = Date.now();
-    const seconds = this.job.request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS;
-    const ms = seconds * 1000 * this.services.time.secondsPerLimitSecond;
-    if (ms < 2 ** 31) this.limit = setTimeout(() => this.control.end({ kind: 'max-runtime' }), ms);
+    this.limit('max-runtime', this.job.request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS);
     this.set('InProgress');
   }
 

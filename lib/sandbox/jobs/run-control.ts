@@ -34,6 +34,7 @@ export class RunControl {
   private final?: Ending;
   private passing?: Ending;
   private controller = newController();
+  private readonly limits = new Map<string, NodeJS.Timeout>();
 
   get ending(): Ending | undefined {
     return this.final ?? this.passing;
@@ -89,6 +90,21 @@ export class RunControl {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Ends the job for this reason after a time, instead of an earlier time for the same reason; undefined: not at all. */
+  endAfter(kind: Ending['kind'], ms: number | undefined): void {
+    clearTimeout(this.limits.get(kind));
+    // setTimeout accepts at most 2^31 ms, 24.8 days, which is longer than any sandbox job.
+    if (ms === undefined || ms > 2 ** 31 - 1) return;
+    this.limits.set(
+      kind,
+      setTimeout(() => this.end({ kind }), Math.max(0, ms)),
+    );
+  }
+
+  clearLimits(): void {
+    for (const timer of this.limits.values()) clearTimeout(timer);
   }
 
   throwIfEnded(): void {

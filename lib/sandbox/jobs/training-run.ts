@@ -1,32 +1,36 @@
 import path from 'node:path';
+import { findInstanceType } from '../../core/catalog/instances/instances';
+import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { isTerminal } from '../sagemaker/job-store';
-import { enter, setInUse, type TrainingJob } from '../sagemaker/training-job';
-import type { Attempt } from './attempt';
+import { DEFAULT_RUNTIME_SECONDS, instanceTypesOf } from '../sagemaker/request-rules';
+import { enter, setInUse, type TrainingJob, type TrainingRequest, usedMsUntil } from '../sagemaker/training-job';
+import { Attempt } from './attempt';
 import type { Fleet } from './capacity';
 import type { Cluster } from './cluster';
 import { uploadArtifacts } from './files/artifacts';
 import { FolderSync, restoreCheckpoints } from './files/folder-sync';
-import { channelInput } from './files/inputs';
+import { belowBase, channelInput } from './files/inputs';
+import { inputDataConfig } from './instances/running-instance';
 import { algorithmError, internalError, JobFailure } from './job-failure';
 import { JobRun, type RunServices } from './job-run';
 import { Ended, type Ending } from './run-control';
-import { checkpointFolder, Deadlines, trainingAttempt } from './training-attempt';
 
 /** How an attempt ended: the job is over, or begins another attempt. */
 type Outcome = { over: true; failure?: JobFailure; ending?: Ending } | { over: false };
 
 /**
  * Runs one training job from Starting to its end: capacity, instances, channels, processes, artifacts; again after a spot interruption, and
- * after an internal error as long as the RetryStrategy allows it.
+ * after an internal error as long as the RetryStrategy allows it. The limits of its StoppingCondition are totals over the attempts.
  */
 export class TrainingRun extends JobRun<TrainingJob> {
   readonly finished: Promise<void>;
-  private readonly deadlines: Deadlines;
   private retries = 0;
+  private pendingMs = 0;
+  private pendingSince?: number;
 
   constructor(job: TrainingJob, services: RunServices) {
     super(job, services);
-    this.deadlines = new Deadlines(job, this.control, services.time.secondsPerLimitSecond);
+    this.limit('max-wait', job.request.StoppingCondition?.MaxWaitTimeInSeconds);
     this.finished = this.execute();
   }
 
@@ -42,7 +46,7 @@ export class TrainingRun extends JobRun<TrainingJob> {
       outcome = await this.attemptOnce();
       this.control.clearPassing();
     } while (!outcome.over);
-    this.deadlines.clear();
+    this.control.clearLimits();
     if (outcome.ending?.kind !== 'shutdown') this.finish(outcome);
   }
 
@@ -50,10 +54,7 @@ export class TrainingRun extends JobRun<TrainingJob> {
     let attempt: Attempt | undefined;
     try {
       await this.hold('Starting', this.services.time.startingSeconds);
-      const cluster = await this.acquire(this.job.request.ResourceConfig ?? {}, (waits) => {
-        if (waits) this.enter('Pending');
-        this.deadlines.waiting(waits);
-      });
+      const cluster = await this.acquire(this.job.request.ResourceConfig ?? {}, (waits) => this.setPending(waits));
       this.job.cluster = cluster;
       attempt = trainingAttempt(this.job, cluster, this.services, (line) => this.onLine(line));
       await this.runOn(attempt, cluster);
@@ -190,7 +191,22 @@ export class TrainingRun extends JobRun<TrainingJob> {
 
   private setInUse(inUse: boolean): void {
     setInUse(this.job, inUse, Date.now());
-    this.deadlines.inUse(inUse);
+    const { MaxRuntimeInSeconds: limit = DEFAULT_RUNTIME_SECONDS } = this.job.request.StoppingCondition ?? {};
+    this.limit('max-runtime', inUse ? limit : undefined, usedMsUntil(this.job, Date.now()));
+  }
+
+  /** The job begins or ends waiting for capacity. The limit applies only to accelerated types. */
+  private setPending(waits: boolean): void {
+    if (waits) this.enter('Pending');
+    if (this.pendingSince !== undefined) this.pendingMs += Date.now() - this.pendingSince;
+    this.pendingSince = waits ? Date.now() : undefined;
+    const { ResourceConfig, StoppingCondition } = this.job.request;
+    const isLimited = instanceTypesOf(ResourceConfig ?? {}).some((type) => findInstanceType(type)?.accelerator);
+    this.limit(
+      'max-pending',
+      waits && isLimited ? StoppingCondition?.MaxPendingTimeInSeconds : undefined,
+      this.pendingMs,
+    );
   }
 
   private enter(status: Parameters<typeof enter>[1], message?: string): void {
@@ -198,4 +214,39 @@ export class TrainingRun extends JobRun<TrainingJob> {
     enter(this.job, status, Date.now(), message);
     this.services.changed(this.job);
   }
+}
+
+/** Folder that CheckpointConfig synchronizes with S3, below the base folder of an instance. */
+function checkpointFolder({ CheckpointConfig }: TrainingRequest): string {
+  return belowBase(CheckpointConfig?.LocalPath ?? '/opt/ml/checkpoints');
+}
+
+/** An attempt of a training job on one cluster, according to the container contract of SageMaker training. */
+function trainingAttempt(
+  job: TrainingJob,
+  cluster: Cluster,
+  services: RunServices,
+  onLine: (line: string) => void,
+): Attempt {
+  const { request } = job;
+  const algorithm = request.AlgorithmSpecification;
+  return new Attempt(services, {
+    job,
+    cluster,
+    container: {
+      image: algorithm?.TrainingImage ?? algorithm?.AlgorithmName ?? '',
+      entrypoint: algorithm?.ContainerEntrypoint,
+      arguments: algorithm?.ContainerArguments,
+    },
+    environment: { ...request.Environment, TRAINING_JOB_NAME: job.name, TRAINING_JOB_ARN: job.arn },
+    files: {
+      'hyperparameters.json': request.HyperParameters ?? {},
+      'inputdataconfig.json': inputDataConfig(request.InputDataConfig ?? [], algorithm?.TrainingInputMode ?? 'File'),
+    },
+    configFolder: 'input/config',
+    folders: ['input/data', 'model', 'output/data', 'code', checkpointFolder(request)],
+    networkIsolation: request.EnableNetworkIsolation === true,
+    logGroup: JOB_LOG_GROUPS.training,
+    onLine,
+  });
 }

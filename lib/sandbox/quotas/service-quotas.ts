@@ -81,52 +81,40 @@ const SERVICE_CODE = 'sagemaker';
 const COMMON = { ServiceCode: SERVICE_CODE, ServiceName: 'Amazon SageMaker', GlobalQuota: false, Unit: 'None' };
 const DEFAULT_PAGE = 100;
 
-export class ServiceQuotas {
-  readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
-    GetServiceQuota: (call) => ({ Quota: quota(call, this.row(call)) }),
-    GetAWSDefaultServiceQuota: (call) => {
-      const row = this.row(call);
-      return { Quota: quota(call, { ...row, value: row.defaultValue }) };
-    },
-    ListServiceQuotas: (call) => this.list(call),
-    RequestServiceQuotaIncrease: (call) => this.request(call),
-    ListRequestedServiceQuotaChangeHistoryByQuota: (call) => this.history(call),
-  };
-
-  constructor(
-    private readonly quotas: QuotaStore,
-    private readonly increases: IncreaseRequests,
-  ) {}
-
-  private row(call: ApiCall): QuotaRow {
+/** The operations of Service Quotas, for the quotas of SageMaker. */
+export function quotaOperations(quotas: QuotaStore, increases: IncreaseRequests) {
+  const rowOf = (call: ApiCall): QuotaRow => {
     requireService(call);
-    const row = this.quotas.find(call.account, call.region, String(call.input.QuotaCode));
+    const row = quotas.find(call.account, call.region, String(call.input.QuotaCode));
     if (!row) throw missing('quota');
     return row;
-  }
-
-  private list(call: ApiCall): unknown {
-    requireService(call);
-    const wanted = call.input.QuotaCode;
-    const rows = this.quotas.rows(call.account, call.region).filter((row) => !wanted || row.code === wanted);
-    const { items, nextToken } = page(rows, call.input, DEFAULT_PAGE);
-    return { Quotas: items.map((row) => quota(call, row)), NextToken: nextToken };
-  }
-
-  private request(call: ApiCall): unknown {
-    const filed = this.increases.file(call, this.row(call), Number(call.input.DesiredValue));
-    return { RequestedQuota: requestedQuota(filed) };
-  }
-
-  private history(call: ApiCall): unknown {
-    const { code } = this.row(call);
-    const status = call.input.Status;
-    const found = this.increases
-      .list(call.account, call.region)
-      .filter((request) => request.code === code && (!status || request.status === status));
-    const { items, nextToken } = page(found, call.input, DEFAULT_PAGE);
-    return { RequestedQuotas: items.map(requestedQuota), NextToken: nextToken };
-  }
+  };
+  return {
+    GetServiceQuota: (call: ApiCall) => ({ Quota: quota(call, rowOf(call)) }),
+    GetAWSDefaultServiceQuota: (call: ApiCall) => {
+      const row = rowOf(call);
+      return { Quota: quota(call, { ...row, value: row.defaultValue }) };
+    },
+    ListServiceQuotas: (call: ApiCall) => {
+      requireService(call);
+      const wanted = call.input.QuotaCode;
+      const rows = quotas.rows(call.account, call.region).filter((row) => !wanted || row.code === wanted);
+      const { items, nextToken } = page(rows, call.input, DEFAULT_PAGE);
+      return { Quotas: items.map((row) => quota(call, row)), NextToken: nextToken };
+    },
+    RequestServiceQuotaIncrease: (call: ApiCall) => {
+      const filed = increases.file(call, rowOf(call), Number(call.input.DesiredValue));
+      return { RequestedQuota: requestedQuota(filed) };
+    },
+    ListRequestedServiceQuotaChangeHistoryByQuota: (call: ApiCall) => {
+      const { code } = rowOf(call);
+      const status = call.input.Status;
+      const all = increases.list(call.account, call.region).filter((request) => request.code === code);
+      const found = all.filter((request) => !status || request.status === status);
+      const { items, nextToken } = page(found, call.input, DEFAULT_PAGE);
+      return { RequestedQuotas: items.map(requestedQuota), NextToken: nextToken };
+    },
+  };
 }
 
 const missing = (what: string): ServiceError =>

@@ -117,7 +117,6 @@ interface Tag {
 }
 
 interface Tagged {
-  arn: string;
   account: string;
   region: string;
   tags: Record<string, string>;
@@ -130,37 +129,32 @@ export function tagMap(tags: readonly Tag[] = []): Record<string, string> {
   return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
 }
 
-/** AddTags, ListTags and DeleteTags for all resources of the sandbox. */
-export class TagOperations {
-  readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
-    AddTags: (call) => {
-      const resource = this.require(call);
+/** AddTags, ListTags and DeleteTags for all resources of the sandbox, which `find` finds by their ARNs. */
+export function tagOperations(find: (arn: string) => Tagged | undefined) {
+  const given = (call: ApiCall): Tagged => {
+    const resource = find(String(call.input.ResourceArn));
+    if (resource?.account === call.account && resource.region === call.region) return resource;
+    throw validationError('Requested resource not found.');
+  };
+  return {
+    AddTags: (call: ApiCall) => {
+      const resource = given(call);
       const merged = { ...resource.tags, ...tagMap(call.input.Tags as Tag[]) };
       refuseIf(Object.keys(merged).length > MAX_TAGS, `A resource cannot have more than ${MAX_TAGS} tags.`);
       resource.tags = merged;
       return { Tags: tagList(merged) };
     },
-    ListTags: (call) => {
-      const { items, nextToken } = page(tagList(this.require(call).tags), call.input, DEFAULT_PAGE);
+    ListTags: (call: ApiCall) => {
+      const { items, nextToken } = page(tagList(given(call).tags), call.input, DEFAULT_PAGE);
       return { Tags: items, NextToken: nextToken };
     },
-    DeleteTags: (call) => {
-      const resource = this.require(call);
+    DeleteTags: (call: ApiCall) => {
+      const resource = given(call);
       const gone = new Set(call.input.TagKeys as string[]);
       resource.tags = Object.fromEntries(Object.entries(resource.tags).filter(([key]) => !gone.has(key)));
       return {};
     },
   };
-
-  constructor(private readonly find: (arn: string) => Tagged | undefined) {}
-
-  private require(call: ApiCall): Tagged {
-    const resource = this.find(String(call.input.ResourceArn));
-    if (!resource || resource.account !== call.account || resource.region !== call.region) {
-      throw validationError('Requested resource not found.');
-    }
-    return resource;
-  }
 }
 
 const tagList = (tags: Record<string, string>): Tag[] => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));

@@ -10,7 +10,7 @@ import { JobStore } from './job-store';
 import { ModelRegistry } from './model-registry';
 import { type ProcessingJob, processingEventDetail } from './processing-job';
 import { ProcessingOperations } from './processing-operations';
-import { TagOperations } from './request-rules';
+import { tagOperations } from './request-rules';
 import type { TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
 import { WarmPools } from './warm-pools';
@@ -50,11 +50,10 @@ export class SageMaker {
       changed: (job: ProcessingJob) => announce(deps.hook, job, 'Processing', processingEventDetail(job)),
     };
     this.processing = new ProcessingOperations({ jobs: processingJobs, quotas, authority, run: processing });
-    const tags = new TagOperations((arn) => this.taggedBy(arn));
     this.operations = {
       ...this.training.operations,
       ...this.processing.operations,
-      ...tags.operations,
+      ...tagOperations((arn) => this.taggedBy(arn)),
       ...this.models.operations,
     };
   }
