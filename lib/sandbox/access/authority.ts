@@ -2,17 +2,13 @@ import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { S3Client } from '@aws-sdk/client-s3';
-import { REGIONS } from '../../core/catalog/regions';
 import type { Service } from '../api-server';
 import type { Hook, SessionCredentials, SignedRequest } from '../ministack/hook';
-import { type ApiCall, type Caller, ServiceError, validationError } from '../wire/api-call';
+import { type ApiCall, type Caller, partitionOf, ServiceError, validationError } from '../wire/api-call';
 import { permissionQuestions } from './iam-questions';
 
 /** The principal that assumes execution roles. */
 const SERVICE_PRINCIPAL = 'sagemaker.amazonaws.com';
-
-/** Partition of a Region: `aws`, `aws-cn`, ... */
-export const partitionOf = (region: string): string => REGIONS[region]?.partition ?? 'aws';
 
 /** The identity of callers and their IAM permissions, according to the embedded AWS. */
 export class Authority {

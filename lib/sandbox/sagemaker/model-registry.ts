@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
+import { type ApiCall, partitionOf, ServiceError, validationError } from '../wire/api-call';
 import { JobStore } from './job-store';
 import { tagMap } from './request-rules';
 
@@ -42,11 +42,9 @@ export class ModelRegistry {
   };
   readonly groups = new JobStore<ModelGroup>();
 
-  constructor(private readonly partitionOf: (region: string) => string) {}
-
   private createGroup({ input, account, region }: ApiCall): unknown {
     const name = String(input.ModelPackageGroupName);
-    const arn = modelGroupArn({ partition: this.partitionOf(region), region, account }, name);
+    const arn = modelGroupArn({ partition: partitionOf(region), region, account }, name);
     if (this.groups.find(account, region, name)) throw validationError(`Model Package Group already exists: ${arn}`);
     const tags = tagMap(input.Tags as { Key: string; Value: string }[] | undefined);
     this.groups.add({ name, arn, account, region, tags, versions: [] });
@@ -62,7 +60,7 @@ export class ModelRegistry {
     const { account, region } = call;
     const name = String(request.ModelPackageGroupName).split('/').at(-1) ?? '';
     const group = this.groups.find(account, region, name);
-    const groupArn = modelGroupArn({ partition: this.partitionOf(region), region, account }, name);
+    const groupArn = modelGroupArn({ partition: partitionOf(region), region, account }, name);
     if (!group) throw validationError(`ModelPackageGroup ${groupArn} does not exist.`);
     const token = ClientToken as string | undefined;
     const digest = createHash('sha256').update(JSON.stringify(request)).digest('hex');

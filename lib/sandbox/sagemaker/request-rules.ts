@@ -111,7 +111,7 @@ function sourceRules({ ChannelName: name, DataSource: source, InputMode: mode }:
   };
 }
 
-interface Tag {
+export interface Tag {
   Key: string;
   Value: string;
 }

@@ -1,4 +1,4 @@
-import { type Authority, partitionOf } from '../access/authority';
+import type { Authority } from '../access/authority';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { JobHost } from '../jobs/attempt';
 import type { TimeScale } from '../jobs/job-run';
@@ -33,23 +33,19 @@ export class SageMaker {
   private readonly training: TrainingOperations;
   private readonly processing: ProcessingOperations;
   private readonly warmPools: WarmPools;
-  private readonly models = new ModelRegistry(partitionOf);
+  private readonly models = new ModelRegistry();
 
   constructor(deps: SageMakerDeps) {
     const { quotas, authority, faults, host, time } = deps;
     const { trainingJobs: jobs, processingJobs } = this;
     this.warmPools = new WarmPools(jobs, quotas, time.secondsPerLimitSecond);
     const shared = { host, faults, time };
-    const training = {
-      ...shared,
-      changed: (job: TrainingJob) => announce(deps.hook, job, 'Training', trainingEventDetail(job)),
-    };
-    this.training = new TrainingOperations({ jobs, quotas, authority, warmPools: this.warmPools, run: training });
-    const processing = {
-      ...shared,
-      changed: (job: ProcessingJob) => announce(deps.hook, job, 'Processing', processingEventDetail(job)),
-    };
-    this.processing = new ProcessingOperations({ jobs: processingJobs, quotas, authority, run: processing });
+    const trained = (job: TrainingJob) => announce(deps.hook, job, 'Training', trainingEventDetail(job));
+    const training = { jobs, quotas, authority, run: { ...shared, changed: trained } };
+    this.training = new TrainingOperations(training, this.warmPools);
+    const processed = (job: ProcessingJob) => announce(deps.hook, job, 'Processing', processingEventDetail(job));
+    const processing = { jobs: processingJobs, quotas, authority, run: { ...shared, changed: processed } };
+    this.processing = new ProcessingOperations(processing);
     this.operations = {
       ...this.training.operations,
       ...this.processing.operations,

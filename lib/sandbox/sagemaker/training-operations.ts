@@ -1,24 +1,11 @@
-import { type Authority, partitionOf } from '../access/authority';
-import type { RunServices } from '../jobs/job-run';
 import { TrainingRun } from '../jobs/training-run';
 import { requireWithinLimits } from '../quotas/limit-check';
-import type { QuotaStore } from '../quotas/quota-store';
 import { type ApiCall, refuseIf, ServiceError } from '../wire/api-call';
 import { describeTrainingJob, trainingJobSummary } from './describe-training';
-import { isTerminal, JobOperations, type JobStore, listPage } from './job-store';
-import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest, tagMap } from './request-rules';
+import { isTerminal, type JobDeps, JobOperations, listPage, NOT_FOUND } from './job-store';
+import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest } from './request-rules';
 import { newTrainingJob, type TrainingJob, type TrainingRequest } from './training-job';
 import { kindOf, trainingUsage, type WarmPools } from './warm-pools';
-
-const NOT_FOUND = 'Requested resource not found.';
-
-interface TrainingDeps {
-  jobs: JobStore<TrainingJob>;
-  quotas: QuotaStore;
-  authority: Authority;
-  warmPools: WarmPools;
-  run: RunServices;
-}
 
 export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
@@ -30,8 +17,11 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
     DeleteTrainingJob: (call) => this.delete(call),
   };
 
-  constructor(private readonly deps: TrainingDeps) {
-    super('Training', deps.jobs);
+  constructor(
+    deps: JobDeps<TrainingJob>,
+    private readonly warmPools: WarmPools,
+  ) {
+    super('Training', deps);
   }
 
   private describe(job: TrainingJob): object {
@@ -40,32 +30,16 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
     return describeTrainingJob(job, Date.now(), ahead);
   }
 
-  private async create(call: ApiCall): Promise<unknown> {
-    const { Tags, ...request } = call.input as unknown as TrainingRequest & { Tags?: { Key: string; Value: string }[] };
-    requireSaneTrainingRequest(request);
-    const { account, region } = call;
-    const place = { account, region, partition: partitionOf(region) };
-    const job = newTrainingJob(place, request, tagMap(Tags), Date.now());
-    await this.deps.authority.requireServiceTrust(request.RoleArn ?? '', call, job.arn);
-    // No await from here on, so that two calls cannot both find the name or the quota free.
-    const existing = this.find(call);
-    if (existing) {
-      throw new ServiceError(
-        'ResourceInUse',
-        'Training job names must be unique within an AWS account and region, and a training job with this name already ' +
-          `exists (${existing.arn})`,
-      );
-    }
-    this.requireQuota(job);
-    this.deps.jobs.add(job);
-    this.deps.run.changed(job);
-    this.start(job);
-    return { TrainingJobArn: job.arn };
+  private create(call: ApiCall): Promise<object> {
+    const job = newTrainingJob(call);
+    requireSaneTrainingRequest(job.request);
+    const unique = 'Training job names must be unique within an AWS account and region';
+    return this.accept(job, call, `${unique}, and a training job with this name already exists (${job.arn})`);
   }
 
-  private requireQuota(job: TrainingJob): void {
+  protected override requireQuota(job: TrainingJob): void {
     const { account, region, request } = job;
-    const pool = this.deps.warmPools.matching(job);
+    const pool = this.warmPools.matching(job);
     const others = this.deps.jobs.in(account, region).filter((other) => other !== pool);
     const kind = kindOf(job);
     requireWithinLimits(this.deps.quotas, job, {
@@ -76,8 +50,9 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
     });
   }
 
-  private start(job: TrainingJob): void {
-    const { warmPools, run: services } = this.deps;
+  protected override start(job: TrainingJob): void {
+    const { warmPools } = this;
+    const { run: services } = this.deps;
     // Instances of a warm pool are available immediately.
     const warm = { ...services, time: { ...services.time, startingSeconds: 0 } };
     const run = new TrainingRun(job, warmPools.claim(job) ? warm : services);
@@ -109,7 +84,7 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
       'RemoteDebugConfig can be updated only while the job is Downloading or Training.',
     );
     if (ResourceConfig?.KeepAlivePeriodInSeconds !== undefined) {
-      this.deps.warmPools.setKeepAlive(job, ResourceConfig.KeepAlivePeriodInSeconds);
+      this.warmPools.setKeepAlive(job, ResourceConfig.KeepAlivePeriodInSeconds);
     }
     const changes = { ProfilerConfig, ProfilerRuleConfigurations, RemoteDebugConfig };
     const given = Object.entries(changes).filter(([, value]) => value !== undefined);
@@ -129,9 +104,5 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
     }
     this.deps.jobs.remove(job);
     return {};
-  }
-
-  private given(call: ApiCall): TrainingJob {
-    return this.require(call, NOT_FOUND);
   }
 }

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { REGIONS } from '../../core/catalog/regions';
 import { parseJson } from '../../core/config/formats/json';
 import { plainText } from '../../core/config/formats/plain-text';
 
@@ -43,6 +44,9 @@ export interface Caller {
   /** ARN of the principal; null when the key is unknown and nothing is enforced. */
   arn: string | null;
 }
+
+/** Partition of a Region: `aws`, `aws-cn`, ... */
+export const partitionOf = (region: string): string => REGIONS[region]?.partition ?? 'aws';
 
 const SCOPE = /Credential=([^/,\s]+)\/\d{8}\/([a-z0-9-]+)\/[a-z0-9-]+\/aws4_request/;
 
