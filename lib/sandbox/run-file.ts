@@ -8,7 +8,7 @@ import { parseJson } from '../core/config/formats/json';
 import { makeWritableFolder } from '../shared/local/make-folder';
 import { replaceFile } from '../shared/local/replace-file';
 import { CLIENT_VARIABLES } from './environment';
-import { isAlive, killGroup, killMarked, type ProcessRef, processRef, sendSignal } from './processes';
+import { isAlive, killMarked, type ProcessRef, processRef, sendSignal } from './processes';
 
 /** Every process of a job has the state folder in this variable, so that processes left by a crash can be found. */
 export const SANDBOX_MARKER = 'SLIPWAY_SANDBOX_DIR';
@@ -155,7 +155,7 @@ export function temporaryRoot(stateDir: string): string {
 
 /** Ends and removes what a crashed sandbox left behind: MiniStack, and processes and folders of jobs. */
 function endProcesses(stateDir: string, record: Claim | RunRecord): void {
-  if ('ministack' in record && isAlive(record.ministack)) killGroup(record.ministack.pid, 'SIGKILL');
+  if ('ministack' in record && isAlive(record.ministack)) sendSignal(-record.ministack.pid, 'SIGKILL');
   killMarked(SANDBOX_MARKER, stateDir);
   rmSync(path.join(stateDir, 'jobs'), { recursive: true, force: true });
   rmSync(temporaryRoot(stateDir), { recursive: true, force: true });

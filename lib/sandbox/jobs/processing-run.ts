@@ -5,7 +5,7 @@ import { Attempt } from './attempt';
 import type { Cluster } from './cluster';
 import { FolderSync } from './files/folder-sync';
 import { outputFolder, processingInput } from './files/inputs';
-import { algorithmError, internalError, JobFailure } from './job-failure';
+import { algorithmError, clientError, internalError, JobFailure } from './job-failure';
 import { JobRun, type JobServices } from './job-run';
 import { Ended } from './run-control';
 
@@ -51,7 +51,7 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
   private reasonOf(error: Error): JobFailure {
     if (error instanceof JobFailure) return error;
     if (error instanceof Ended && error.ending.kind === 'max-runtime') {
-      return new JobFailure('ClientError', 'Job exceeded its maximum runtime limit');
+      return clientError('Job exceeded its maximum runtime limit');
     }
     if (!(error instanceof Ended)) this.log(String(error.stack));
     return internalError();
@@ -90,7 +90,7 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
     await this.readMessage(attempt, cluster);
     if (exit instanceof Error) throw exit;
     if (!done) throw algorithmError(this.job.exitMessage ?? '', exit.exitCode);
-    if (failures[0]) throw new JobFailure('ClientError', `Output upload failed: ${failures[0].message}`);
+    if (failures[0]) throw clientError(`Output upload failed: ${failures[0].message}`);
     this.control.throwIfEnded();
   }
 

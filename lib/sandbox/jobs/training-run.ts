@@ -11,7 +11,7 @@ import { uploadArtifacts } from './files/artifacts';
 import { FolderSync, restoreCheckpoints } from './files/folder-sync';
 import { belowBase, channelInput } from './files/inputs';
 import { inputDataConfig } from './instances/running-instance';
-import { algorithmError, internalError, JobFailure } from './job-failure';
+import { algorithmError, clientError, internalError, JobFailure } from './job-failure';
 import { JobRun, type RunServices } from './job-run';
 import { Ended, type Ending } from './run-control';
 
@@ -175,7 +175,7 @@ export class TrainingRun extends JobRun<TrainingJob> {
     const context = { s3: attempt.s3, jobName: this.job.name, output, bases, scratch: attempt.scratch };
     const parts = failed instanceof JobFailure ? (['output'] as const) : (['model', 'output'] as const);
     await uploadArtifacts(context, parts).catch((error: Error) => {
-      if (!failed) throw new JobFailure('ClientError', `Artifact upload failed: ${error.message}`);
+      if (!failed) throw clientError(`Artifact upload failed: ${error.message}`);
       this.log(`artifact upload failed: ${error.message}`);
     });
   }

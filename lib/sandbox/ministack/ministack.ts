@@ -4,7 +4,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { killGroup, sendSignal } from '../processes';
+import { sendSignal } from '../processes';
 import type { Certificate } from './certificate';
 import { Hook } from './hook';
 import type { Venv } from './venv';
@@ -154,7 +154,7 @@ async function stopChild(child: ChildProcess): Promise<void> {
     await Promise.race([exited, sleep(STOP_GRACE_MS, undefined, { ref: false })]);
   }
   // Its Lambda workers are in the same group and may outlive it; the kernel takes a moment to end them.
-  killGroup(child.pid, 'SIGKILL');
+  sendSignal(-child.pid, 'SIGKILL');
   const deadline = Date.now() + STOP_GRACE_MS;
   while (sendSignal(-child.pid, 0) && Date.now() < deadline) await sleep(10);
 }

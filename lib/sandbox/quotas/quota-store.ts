@@ -37,9 +37,6 @@ function instanceRows(): QuotaRow[] {
   );
 }
 
-/** A value to apply; `name` is used to create the row if the Region does not have it yet. */
-interface AppliedValue extends Pick<QuotaRow, 'code' | 'value'>, Partial<Pick<QuotaRow, 'name'>> {}
-
 /** The SageMaker quotas of every account and Region, which Service Quotas returns and CreateTrainingJob enforces. */
 export class QuotaStore {
   private readonly tables = new Map<string, Map<string, QuotaRow>>();
@@ -60,8 +57,9 @@ export class QuotaStore {
     return this.rows(account, region).find((row) => row.name === name);
   }
 
-  /** Applies a value, or creates the row if the Region does not have it yet. */
-  set(account: string, region: string, { code, value, name }: AppliedValue): QuotaRow {
+  /** Applies a value, or creates the row, with this name, if the Region does not have it yet. */
+  set(account: string, region: string, quota: { code: string; value: number; name?: string }): QuotaRow {
+    const { code, value, name } = quota;
     const table = this.table(account, region);
     const row = table.get(code) ?? { code, name: name ?? code, defaultValue: 0, value };
     const changed = { ...row, value, name: name ?? row.name };

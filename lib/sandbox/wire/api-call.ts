@@ -77,14 +77,11 @@ export const logError = (text: string): void => {
   process.stderr.write(`sandbox: ${plainText(text)}\n`);
 };
 
-export interface Page<T> {
-  items: T[];
-  /** Absent on the last page. */
-  nextToken?: string;
-}
-
-/** One page of a list, according to `MaxResults` and `NextToken` of the request. The token contains the start of the next page. */
-export function page<T>(all: readonly T[], input: Record<string, unknown>, defaultSize: number): Page<T> {
+/**
+ * One page of a list, according to `MaxResults` and `NextToken` of the request. The token contains the start of the next page; the last page
+ * has none.
+ */
+export function page<T>(all: readonly T[], input: Record<string, unknown>, defaultSize: number) {
   const size = Number(input.MaxResults ?? defaultSize);
   const start = input.NextToken === undefined ? 0 : decode(String(input.NextToken));
   const end = start + size;
