@@ -15,8 +15,8 @@ export interface EmulatorRule {
 /** The rules, read from the Python modules. */
 export function emulatorRules(): EmulatorRule[] {
   const table = readFileSync(path.join(RULES, '__init__.py'), 'utf8');
-  return [...table.matchAll(/^ {4}"([a-z-]+)": (\w+),$/gm)].map(([, name = '', module = '']) => {
-    const doc = readFileSync(path.join(RULES, `${module}.py`), 'utf8').split('"""')[1] ?? '';
+  return [...table.matchAll(/^ {8}"([a-z-]+)",$/gm)].map(([, name = '']) => {
+    const doc = readFileSync(path.join(RULES, `${name.replaceAll('-', '_')}.py`), 'utf8').split('"""')[1] ?? '';
     const [description = ''] = doc.split('\n\n');
     const sources = [...doc.matchAll(/https:\/\/[^\s,;)"]+/g)].map(([url]) => url.replace(/[.:]$/, ''));
     return { name, description: description.replaceAll('\n', ' '), sources };

@@ -3,7 +3,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ENDING_SIGNALS } from '../shared/local/ending-signals';
-import { isAlive, killGroup } from './processes';
+import { isAlive, sendSignal } from './processes';
 import { makeStateFolder, type RunRecord, readRunRecord, requireNotRunning, stopSandbox } from './run-file';
 import { type SandboxOptions, startSandbox } from './sandbox';
 
@@ -72,9 +72,9 @@ async function failedStart({ stateDir, logFile, child, gone, interrupted }: Fail
   const output = readFileSync(logFile, 'utf8').trim();
   if (child.pid !== undefined && child.exitCode === null) {
     // The installation of MiniStack is in the same group.
-    killGroup(child.pid, 'SIGTERM');
+    sendSignal(-child.pid, 'SIGTERM');
     await Promise.race([gone, sleep(END_TIMEOUT_MS, undefined, { ref: false })]);
-    killGroup(child.pid, 'SIGKILL');
+    sendSignal(-child.pid, 'SIGKILL');
     await stopSandbox(stateDir);
   }
   if (interrupted?.aborted) return new Error(`sandbox: the start was interrupted; nothing runs in ${stateDir}`);

@@ -7,12 +7,7 @@ export interface ProcessRef {
   startedAt: string;
 }
 
-/** Signals a whole process group; does nothing when it no longer exists. */
-export function killGroup(pid: number, signal: NodeJS.Signals): void {
-  sendSignal(-pid, signal);
-}
-
-/** Signals one process; does nothing when it no longer exists. Returns whether it existed. */
+/** Signals a process, or the process group of a negative id; does nothing when it no longer exists. Returns whether it existed. */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(pid, signal);

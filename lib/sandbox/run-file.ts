@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -8,8 +8,7 @@ import { parseJson } from '../core/config/formats/json';
 import { makeWritableFolder } from '../shared/local/make-folder';
 import { replaceFile } from '../shared/local/replace-file';
 import { CLIENT_VARIABLES } from './environment';
-import { isAlive, killGroup, killMarked, type ProcessRef, processRef, sendSignal } from './processes';
-import { temporaryRoot } from './temporary-root';
+import { isAlive, killMarked, type ProcessRef, processRef, sendSignal } from './processes';
 
 /** Every process of a job has the state folder in this variable, so that processes left by a crash can be found. */
 export const SANDBOX_MARKER = 'SLIPWAY_SANDBOX_DIR';
@@ -146,9 +145,17 @@ export function makeStateFolder(stateDir: string): void {
   }
 }
 
+/**
+ * Folder for the temporary files of a sandbox's jobs. It is short because a path of a Unix socket is limited to 107 characters, and
+ * Python's multiprocessing creates its sockets there.
+ */
+export function temporaryRoot(stateDir: string): string {
+  return path.join(tmpdir(), `slipway-${createHash('sha256').update(stateDir).digest('hex').slice(0, 8)}`);
+}
+
 /** Ends and removes what a crashed sandbox left behind: MiniStack, and processes and folders of jobs. */
 function endProcesses(stateDir: string, record: Claim | RunRecord): void {
-  if ('ministack' in record && isAlive(record.ministack)) killGroup(record.ministack.pid, 'SIGKILL');
+  if ('ministack' in record && isAlive(record.ministack)) sendSignal(-record.ministack.pid, 'SIGKILL');
   killMarked(SANDBOX_MARKER, stateDir);
   rmSync(path.join(stateDir, 'jobs'), { recursive: true, force: true });
   rmSync(temporaryRoot(stateDir), { recursive: true, force: true });

@@ -1,24 +1,31 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Authority, AwsAccess } from './access/authority';
-import { CredentialEndpoint } from './access/credential-endpoint';
-import { ADMIN_PREFIX, Admin } from './admin';
-import { ApiServer } from './api-server';
+import { openCredentialEndpoint } from './access/credential-endpoint';
+import { ADMIN_PREFIX, adminHandler } from './admin';
+import { apiHandler } from './api-server';
 import { clientEnv, containerEnv, endpointEnv } from './environment';
-import { FaultPlan, FaultRegistry } from './faults/fault-plan';
+import { FaultPlan } from './faults/fault-plan';
 import type { JobHost } from './jobs/attempt';
-import { DEFAULT_TIME_SCALE, type TimeScale } from './jobs/job-services';
+import { DEFAULT_TIME_SCALE, type TimeScale } from './jobs/job-run';
 import { type Certificate, ensureCertificate } from './ministack/certificate';
 import { type MiniStack, startMiniStack } from './ministack/ministack';
 import { ensureVenv, MINISTACK_VERSION, type Progress, type Venv } from './ministack/venv';
 import { processRef } from './processes';
 import { QuotaStore } from './quotas/quota-store';
-import { IncreaseRequests, ServiceQuotas } from './quotas/service-quotas';
-import { claimFolder, removeRunRecord, SANDBOX_MARKER, sandboxesFolder, stateFolder, writeRunRecord } from './run-file';
+import { IncreaseRequests, quotaOperations } from './quotas/service-quotas';
+import {
+  claimFolder,
+  removeRunRecord,
+  SANDBOX_MARKER,
+  sandboxesFolder,
+  stateFolder,
+  temporaryRoot,
+  writeRunRecord,
+} from './run-file';
 import { SageMaker } from './sagemaker/sagemaker';
-import { temporaryRoot } from './temporary-root';
 import { loadServiceModel } from './wire/api-call';
-import { type Answer, type HttpServer, listen } from './wire/http-server';
+import { type Handler, type HttpServer, listen } from './wire/http-server';
 
 export interface SandboxOptions {
   /**
@@ -81,15 +88,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const settings = withDefaults(options);
   const { stateDir, progress } = settings;
   claimFolder(stateDir);
-  const undo = new UndoStack();
-  undo.add(() => removeRunRecord(stateDir));
+  const undo: Undo = [() => removeRunRecord(stateDir)];
   try {
     const venv = await ensureVenv(settings.venvDir, settings.python, progress);
     const certificate = settings.auth ? await ensureCertificate(path.join(stateDir, 'tls')) : undefined;
     progress('starting the SageMaker and Service Quotas services');
     return await build({ settings, venv, certificate, undo });
   } catch (error) {
-    await undo.run();
+    await undone(undo);
     throw error;
   }
 }
@@ -112,16 +118,10 @@ function withDefaults(options: SandboxOptions) {
 }
 
 /** Undo actions of everything that was started so far, run in reverse order. */
-class UndoStack {
-  private readonly steps: (() => Promise<void> | void)[] = [];
+type Undo = (() => Promise<void> | void)[];
 
-  add(step: () => Promise<void> | void): void {
-    this.steps.push(step);
-  }
-
-  async run(): Promise<void> {
-    for (const step of this.steps.splice(0).reverse()) await step();
-  }
+async function undone(undo: Undo): Promise<void> {
+  for (const step of undo.splice(0).reverse()) await step();
 }
 
 /** The components that every part of a sandbox uses. */
@@ -129,19 +129,18 @@ interface Parts {
   settings: Settings;
   venv: Venv;
   certificate?: Certificate;
-  undo: UndoStack;
+  undo: Undo;
 }
 
 async function build(parts: Parts) {
   const { settings, venv, certificate, undo } = parts;
   // The services listen before MiniStack starts, because its Lambda functions inherit their address; they answer after it has started.
-  const services: { handle?: (...args: Parameters<Parameters<typeof listen>[0]>) => Promise<Answer> } = {};
+  const services: { handle?: Handler } = {};
   const server = await listen(
     async (request, body) => services.handle?.(request, body) ?? { status: 503, body: { message: 'starting' } },
-    0,
     certificate,
   );
-  undo.add(() => server.close());
+  undo.push(() => server.close());
   settings.progress('starting MiniStack');
   const ministack = await startMiniStack({
     venv,
@@ -153,20 +152,15 @@ async function build(parts: Parts) {
     jobMarker: `${SANDBOX_MARKER}=${settings.stateDir}`,
     lambdaEnv: { ...settings.ministackEnv, ...endpointEnv(server.url) },
   });
-  undo.add(() => ministack.hook.close());
-  undo.add(() => ministack.stop());
+  undo.push(() => ministack.hook.close());
+  undo.push(() => ministack.stop());
   services.handle = await openServices({ ...parts, ministack, server });
   const endpoints = { aws: ministack.endpoint, sagemaker: server.url, serviceQuotas: server.url };
-  const env = clientEnv({
-    ...settings,
-    aws: ministack.endpoint,
-    services: server.url,
-    certificate,
-  });
+  const env = clientEnv({ ...settings, aws: ministack.endpoint, services: server.url, certificate });
   const { stateDir, auth } = settings;
   const processes = { owner: processRef(process.pid), ministack: processRef(ministack.pid) };
   writeRunRecord(stateDir, { ...processes, endpoints, env, auth, startedAt: new Date().toISOString() });
-  return { endpoints, env, stateDir, stop: () => undo.run() };
+  return { endpoints, env, stateDir, stop: () => undone(undo) };
 }
 
 /** The parts once MiniStack runs and our server listens. */
@@ -175,7 +169,7 @@ interface RunningParts extends Parts {
   server: HttpServer;
 }
 
-async function openServices(parts: RunningParts) {
+async function openServices(parts: RunningParts): Promise<Handler> {
   const { settings, venv, ministack, undo } = parts;
   const faults = new FaultPlan();
   const quotas = new QuotaStore(settings.quotas);
@@ -183,7 +177,7 @@ async function openServices(parts: RunningParts) {
   const authority = new Authority(ministack.hook, settings.auth);
   const host = await openJobHost(parts);
   const sagemaker = new SageMaker({ quotas, authority, faults, host, time: settings.time, hook: ministack.hook });
-  undo.add(() => sagemaker.shutdown());
+  undo.push(() => sagemaker.shutdown());
   const services = {
     SageMaker: {
       model: loadServiceModel(venv.botocoreData, 'sagemaker'),
@@ -192,23 +186,21 @@ async function openServices(parts: RunningParts) {
     },
     ServiceQuotasV20190624: {
       model: loadServiceModel(venv.botocoreData, 'service-quotas'),
-      operations: new ServiceQuotas(quotas, increases).operations,
+      operations: quotaOperations(quotas, increases),
     },
   };
-  const api = new ApiServer(services, authority, faults);
-  const registry = new FaultRegistry(faults, ministack.hook);
-  const admin = new Admin({ faults: registry, quotas, increases, accountId: settings.accountId });
-  return (...[request, body]: Parameters<typeof api.handle>) =>
-    request.url?.startsWith(ADMIN_PREFIX) ? admin.handle(request, body) : api.handle(request, body);
+  const api = apiHandler(services, authority, faults);
+  const admin = adminHandler({ faults, hook: ministack.hook, quotas, increases, accountId: settings.accountId });
+  return (request, body) => (request.url?.startsWith(ADMIN_PREFIX) ? admin : api)(request, body);
 }
 
 async function openJobHost({ settings, certificate, undo, ministack, server }: RunningParts): Promise<JobHost> {
   const aws = new AwsAccess(ministack.endpoint, ministack.hook, certificate?.certFile);
-  undo.add(() => aws.close());
+  undo.push(() => aws.close());
   const temporaryFolder = temporaryRoot(settings.stateDir);
-  undo.add(() => rm(temporaryFolder, { recursive: true, force: true }));
-  const credentialEndpoint = await CredentialEndpoint.open();
-  undo.add(() => credentialEndpoint.close());
+  undo.push(() => rm(temporaryFolder, { recursive: true, force: true }));
+  const credentialEndpoint = await openCredentialEndpoint();
+  undo.push(() => credentialEndpoint.close());
   const places = { aws: ministack.endpoint, services: server.url, certificate };
   return {
     aws,

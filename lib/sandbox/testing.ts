@@ -16,7 +16,7 @@ import { SandboxAdmin } from './sandbox-admin';
 export type { FaultSpec } from './faults/fault';
 
 export type { FaultEntry } from './faults/fault-plan';
-export { DEFAULT_TIME_SCALE, type TimeScale } from './jobs/job-services';
+export { DEFAULT_TIME_SCALE, type TimeScale } from './jobs/job-run';
 export { type Sandbox, type SandboxOptions, startSandbox } from './sandbox';
 export { SandboxAdmin } from './sandbox-admin';
 

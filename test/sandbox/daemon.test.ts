@@ -5,8 +5,14 @@ import { CreateTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagem
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { sandboxStatus, startDetached } from '../../lib/sandbox/daemon';
 import { isAlive, processesMarked, sendSignal } from '../../lib/sandbox/processes';
-import { type RunRecord, readOwner, readRunRecord, SANDBOX_MARKER, stopSandbox } from '../../lib/sandbox/run-file';
-import { temporaryRoot } from '../../lib/sandbox/temporary-root';
+import {
+  type RunRecord,
+  readOwner,
+  readRunRecord,
+  SANDBOX_MARKER,
+  stopSandbox,
+  temporaryRoot,
+} from '../../lib/sandbox/run-file';
 import { eventually, startSandbox } from '../../lib/sandbox/testing';
 import { bashJob, clientOptions, temporaryFolder, VENV } from './support';
 

@@ -2,17 +2,11 @@ import { REGIONS } from './regions';
 
 // Arithmetic on IPv4 CIDR blocks. It avoids JavaScript's bit operators, because they are signed.
 
-/** A CIDR block as written: `first` may be any address in the block, `base` is its first address. */
-interface Ipv4Block {
-  first: number;
-  base: number;
-  /** Number of addresses in the block. */
-  size: number;
-  prefixLength: number;
-}
-
-/** Parses a CIDR block. @param cidr such as 10.64.0.0/16; the schema has validated the format */
-export function blockOf(cidr: string): Ipv4Block {
+/**
+ * Parses a CIDR block: `first` is the address as written, `base` the first one of the block, `size` the number of its addresses.
+ * @param cidr such as 10.64.0.0/16; the schema has validated the format
+ */
+export function blockOf(cidr: string) {
   const [address = '', length = '32'] = cidr.split('/');
   const first = address.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0);
   const size = 2 ** (32 - Number(length));
@@ -42,18 +36,6 @@ const EDGE_ADDRESSES = 16;
 /** Maximum number of zones: one block each, and one block for the edge subnets. */
 export const MAX_PLANNED_ZONES = BLOCKS - 1;
 
-/** Address ranges of the subnets of one zone. */
-export interface PlannedSubnets {
-  /** Zone id (usw2-az2) or zone name (us-west-2b). */
-  zone: string;
-  /** Number of the zone's subnets, from 1. Construct ids contain it, so a zone that remains keeps its resources. */
-  number: number;
-  /** Subnet for jobs, one eighth of the VPC. */
-  cidr: string;
-  /** Public edge subnet of the zone, /28. */
-  edgeCidr: string;
-}
-
 /** Position of a zone in its Region, from 0: the number in a zone id, or the letter in a zone name. Undefined when it has neither. */
 export function zonePosition(zone: string): number | undefined {
   const number = /-az(\d+)$/.exec(zone)?.[1];
@@ -68,21 +50,27 @@ export function zonePosition(zone: string): number | undefined {
  * @param zones ids or names, or tokens of names (for which the order is used)
  * @param cidr CIDR block of the VPC, /16 to /21
  */
-export function subnetPlan(zones: readonly string[], cidr = DEFAULT_VPC_CIDR): PlannedSubnets[] {
+export function subnetPlan(zones: readonly string[], cidr = DEFAULT_VPC_CIDR) {
   const { first, size, prefixLength } = blockOf(cidr);
   const at = (block: number, offset = 0) => addressText(first + (block * size) / BLOCKS + offset);
   return zones
     .map((zone, index) => {
       const position = zonePosition(zone) ?? index;
       return {
+        /** Zone id (usw2-az2) or zone name (us-west-2b). */
         zone,
+        /** From 1. Construct ids contain it, so a zone that remains keeps its resources. */
         number: position + 1,
+        /** Subnet for jobs, one eighth of the VPC; the public edge subnet of the zone is a /28. */
         cidr: `${at(position)}/${prefixLength + Math.log2(BLOCKS)}`,
         edgeCidr: `${at(BLOCKS - 1, position * EDGE_ADDRESSES)}/28`,
       };
     })
     .sort((a, b) => a.number - b.number);
 }
+
+/** Address ranges of the subnets of one zone. */
+export type PlannedSubnets = ReturnType<typeof subnetPlan>[number];
 
 /** Partitions whose zone ids follow a known naming scheme. */
 const PARTITIONS = ['aws', 'aws-cn', 'aws-us-gov'];

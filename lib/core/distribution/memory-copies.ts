@@ -50,26 +50,18 @@ export function memoryCopies(run: RunSpec): MemoryCopies | undefined {
   return { everySteps: memory.everySteps ?? 'auto', copies: memory.copies ?? (hostsOf(run) > 1 ? 2 : 1) };
 }
 
-/** Host memory of the copies of a run. */
-export interface CopiesMemory {
-  /** State of the ranks of one host. */
-  stateGiB: number;
-  /** Of all copies on one host. */
-  gib: number;
-  /** What copies may use on one host. */
-  availableGiB: number;
-  /** Whether copies are sent to another host. With replicas they are not: a replica on another host is a copy. */
-  isSent: boolean;
-}
-
-/** The memory of these copies; undefined for a model or instance type that is not known. */
-export function copiesMemory(run: RunSpec, { copies }: MemoryCopies): CopiesMemory | undefined {
+/**
+ * Host memory of these copies on one host: of the state of its ranks, of all copies (`gib`), and what they may use; undefined for a model or
+ * instance type that is not known.
+ */
+export function copiesMemory(run: RunSpec, { copies }: MemoryCopies) {
   const types = trainingGroupsOf(run).map(({ instanceType }) => findInstanceType(instanceType)?.memoryGiB);
   if (!run.model || types.some((gib) => gib === undefined)) return undefined;
   const hosts = hostsOf(run);
   const replicas = run.distribution.library === 'ddp' ? worldSize(run) : (fsdpLayout(run)?.replicate ?? 1);
   const state = stateBytes(run.training, parameterShape(run.model.architecture));
   const stateGiB = (state * replicas) / hosts / 2 ** 30;
+  // Copies are sent to another host unless a replica there is one.
   const isSent = copies === 2 && hosts > 1 && replicas === 1;
   const availableGiB = Math.min(...types.map((gib) => gib ?? 0)) * constants.copiesShareOfMemory;
   return { stateGiB, gib: stateGiB * SLOTS * (isSent ? 2 : 1), availableGiB, isSent };

@@ -105,27 +105,10 @@ function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds):
 export type Fits = 'fits' | 'tight' | 'oom';
 
 /** Memory and speed of one layout. */
-export interface LayoutPlan {
-  fits: Fits;
-  memoryGiB: MemoryGiB;
-  /** Memory that the allocator may reserve on one GPU. */
-  availableGiB: number;
-  step: StepSeconds;
-  microBatches: number;
-  tokensPerSecondPerGpu: number;
-  modelTflopsPerGpu: number;
-  hardwareTflopsPerGpu: number;
-  /** Model FLOPs divided by the dense bf16 peak. */
-  mfu: number;
-  /** 80 % interval of tokensPerSecondPerGpu. */
-  interval80: [low: number, high: number];
-}
+export type LayoutPlan = Exclude<ReturnType<typeof planLayout>, string>;
 
 /** The fitted values of the planner. */
-export interface PlannerConstants {
-  time: Constants;
-  memory: MemoryConstants;
-}
+export type PlannerConstants = Readonly<{ time: Constants; memory: MemoryConstants }>;
 
 /** The constants for which docs/planner.md reports errors. */
 export const PLANNER_CONSTANTS: PlannerConstants = { time: CONSTANTS, memory: MEMORY_CONSTANTS };
@@ -137,7 +120,7 @@ const NCCL_GIB_PER_GROUP = 0.6;
 const TIGHT_SHARE = 0.93;
 
 /** Memory, step time and utilisation of one layout; a string explains why it cannot run. */
-export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTANTS): LayoutPlan | string {
+export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTANTS) {
   const problem = layoutProblem(l);
   if (problem) return problem;
   const gpu = gpuOf(l.accelerator, k.time);
@@ -150,13 +133,16 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   return {
     fits: memoryVerdict(memoryGiB, available),
     memoryGiB,
+    /** Memory that the allocator may reserve on one GPU. */
     availableGiB: available,
     step,
     microBatches: microBatchesOf(l),
     tokensPerSecondPerGpu,
     modelTflopsPerGpu: flops / 1e12,
     hardwareTflopsPerGpu: (flops / 1e12) * hardwareShare(l),
+    /** Model FLOPs divided by the dense bf16 peak. */
     mfu: flops / gpu.peakFlops,
+    /** Of tokensPerSecondPerGpu. */
     interval80: interval80(tokensPerSecondPerGpu, l, step),
   };
 }

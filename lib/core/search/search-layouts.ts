@@ -13,7 +13,7 @@ import {
 } from '../planner/layout';
 import { memoryOf } from '../planner/memory/memory';
 import { stageBlocks } from '../planner/model-size';
-import { availableGiB, type Fits, memoryVerdict, PLANNER_CONSTANTS } from '../planner/plan';
+import { availableGiB, memoryVerdict, PLANNER_CONSTANTS } from '../planner/plan';
 import { stepSeconds } from '../planner/time/step-time';
 
 type SearchSpace = Partial<
@@ -21,13 +21,7 @@ type SearchSpace = Partial<
 > & { recompute?: readonly Recompute[]; offloadActivations?: readonly boolean[] };
 
 /** A layout that fits into memory, with its plan. */
-export interface Found {
-  layout: LayoutInput;
-  fits: Fits;
-  memoryGiB: number;
-  stepSeconds: number;
-  tokensPerSecondPerGpu: number;
-}
+export type Found = NonNullable<ReturnType<typeof judge>>;
 
 const KEPT = 400;
 
@@ -49,7 +43,7 @@ export function searchLayouts(base: LayoutInput, space: SearchSpace): { consider
 }
 
 /** The plan of a layout; undefined when it is impossible or out of memory. */
-function judge(layout: LayoutInput, gpu: Gpu): Found | undefined {
+function judge(layout: LayoutInput, gpu: Gpu) {
   if (layoutProblem(layout) !== undefined) return undefined;
   const available = availableGiB(layout, gpu);
   const memory = memoryOf(layout, PLANNER_CONSTANTS.memory, available);

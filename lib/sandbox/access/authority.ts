@@ -2,17 +2,13 @@ import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { S3Client } from '@aws-sdk/client-s3';
-import { REGIONS } from '../../core/catalog/regions';
 import type { Service } from '../api-server';
-import type { Hook, SignedRequest } from '../ministack/hook';
-import { type ApiCall, type Caller, ServiceError, validationError } from '../wire/api-call';
+import type { Hook, SessionCredentials, SignedRequest } from '../ministack/hook';
+import { type ApiCall, type Caller, partitionOf, ServiceError, validationError } from '../wire/api-call';
 import { permissionQuestions } from './iam-questions';
 
 /** The principal that assumes execution roles. */
 const SERVICE_PRINCIPAL = 'sagemaker.amazonaws.com';
-
-/** Partition of a Region: `aws`, `aws-cn`, ... */
-export const partitionOf = (region: string): string => REGIONS[region]?.partition ?? 'aws';
 
 /** The identity of callers and their IAM permissions, according to the embedded AWS. */
 export class Authority {
@@ -37,8 +33,7 @@ export class Authority {
     if (!this.enforced) return;
     const questions = permissionQuestions(call, partitionOf(call.region), tagsOf);
     const { accessKeyId, sessionToken, arn } = call.caller;
-    const caller = { accessKeyId, sessionToken, region: call.region, secureTransport: true };
-    const decisions = await this.hook.authorize(caller, questions);
+    const { decisions } = await this.hook.authorize({ accessKeyId, sessionToken, region: call.region, questions });
     questions.forEach(({ action, resource }, index) => {
       if (decisions[index] === 'Allow') return;
       const why =
@@ -53,8 +48,9 @@ export class Authority {
   /** @throws ServiceError ValidationException unless the role exists and lets SageMaker assume it for this job */
   async requireServiceTrust(roleArn: string, call: ApiCall, jobArn: string): Promise<void> {
     const context = { 'aws:SourceAccount': call.account, 'aws:SourceArn': jobArn };
-    const { exists, trusted } = await this.hook.trusts(roleArn, SERVICE_PRINCIPAL, call.region, context);
-    if (exists && trusted) return;
+    const question = { roleArn, service: SERVICE_PRINCIPAL, region: call.region, context };
+    const { trusted } = await this.hook.trusts(question);
+    if (trusted) return;
     throw validationError(
       `Could not assume role ${roleArn}. Please ensure that the role exists and allows principal '${SERVICE_PRINCIPAL}' to ` +
         'assume the role.',
@@ -63,12 +59,7 @@ export class Authority {
 }
 
 /** Credentials of a role, as the container credentials endpoint hands them out. */
-export interface RoleCredentials {
-  accessKeyId: string;
-  secretAccessKey: string;
-  sessionToken: string;
-  expiration: Date;
-}
+export type RoleCredentials = SessionCredentials & { expiration: Date };
 
 /** How long before their expiry credentials are replaced. */
 const RENEW_BEFORE_MS = 5 * 60_000;

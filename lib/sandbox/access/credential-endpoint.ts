@@ -1,54 +1,33 @@
 import { randomBytes } from 'node:crypto';
-import { type Answer, type HttpServer, listen } from '../wire/http-server';
+import { listen } from '../wire/http-server';
 import type { RoleCredentials } from './authority';
-
-/** Environment variables with which a container finds its credentials. */
-export interface OfferedCredentials {
-  env: Record<string, string>;
-  revoke: () => void;
-}
 
 /**
  * Provides a container with its role's credentials as ECS and SageMaker do: SDKs request them from an address in the environment, again
  * before they expire. Plain HTTP on the loopback interface, because SDKs trust no private certificate authority there.
  */
-export class CredentialEndpoint {
-  private readonly offers = new Map<string, { credentials: () => Promise<RoleCredentials>; roleArn: string }>();
-
-  private constructor(private server: HttpServer | undefined) {}
-
-  static async open(): Promise<CredentialEndpoint> {
-    const endpoint = new CredentialEndpoint(undefined);
-    endpoint.server = await listen((request) => endpoint.answer(request.url ?? ''));
-    return endpoint;
-  }
-
-  offer(credentials: () => Promise<RoleCredentials>, roleArn: string): OfferedCredentials {
+export async function openCredentialEndpoint() {
+  const offers = new Map<string, () => Promise<object>>();
+  const server = await listen(async ({ url = '' }) => {
+    const offer = offers.get(url);
+    return offer ? { status: 200, body: await offer() } : { status: 404, body: { message: 'no credentials here' } };
+  });
+  /** Environment variables with which a container finds its credentials, until they are revoked. */
+  const offer = (credentials: () => Promise<RoleCredentials>, roleArn: string) => {
     const path = `/credentials/${randomBytes(16).toString('hex')}`;
-    this.offers.set(path, { credentials, roleArn });
-    return {
-      env: { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${this.server?.url}${path}` },
-      revoke: () => this.offers.delete(path),
-    };
-  }
-
-  async close(): Promise<void> {
-    await this.server?.close();
-  }
-
-  private async answer(path: string): Promise<Answer> {
-    const offer = this.offers.get(path);
-    if (!offer) return { status: 404, body: { message: 'no credentials here' } };
-    const { accessKeyId, secretAccessKey, sessionToken, expiration } = await offer.credentials();
-    return {
-      status: 200,
-      body: {
-        RoleArn: offer.roleArn,
+    offers.set(path, async () => {
+      const { accessKeyId, secretAccessKey, sessionToken, expiration } = await credentials();
+      return {
+        RoleArn: roleArn,
         AccessKeyId: accessKeyId,
         SecretAccessKey: secretAccessKey,
         Token: sessionToken,
         Expiration: expiration.toISOString(),
-      },
-    };
-  }
+      };
+    });
+    return { env: { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}${path}` }, revoke: () => offers.delete(path) };
+  };
+  return { offer, close: server.close };
 }
+
+export type CredentialEndpoint = Awaited<ReturnType<typeof openCredentialEndpoint>>;

@@ -1,4 +1,5 @@
 import type {
+  CreateModelPackageCommandInput,
   CreateProcessingJobCommandInput,
   CreateTrainingJobCommandInput,
   UpdateTrainingJobCommandInput,
@@ -81,28 +82,20 @@ const tagsOf = (call: ApiCall) => (call.input.Tags ?? []) as { Key: string; Valu
 
 /** Condition keys of a request: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html, 2026-11-21. */
 function contextOf(call: ApiCall): Context {
-  const context: Context = {};
   const tags = tagsOf(call);
-  for (const { Key, Value } of tags) context[`aws:RequestTag/${Key}`] = Value;
-  if (tags.length > 0) context['aws:TagKeys'] = tags.map((tag) => tag.Key);
-  if (call.operation === 'CreateTrainingJob') Object.assign(context, trainingContext(call.input));
-  if (call.operation === 'UpdateTrainingJob') Object.assign(context, updateContext(call.input));
-  if (call.operation === 'CreateModelPackage')
-    Object.assign(
-      context,
-      present({ 'sagemaker:ModelApprovalStatus': call.input.ModelApprovalStatus as string | undefined }),
-    );
-  if (call.operation === 'CreateProcessingJob') Object.assign(context, processingContext(call.input));
-  if (call.service !== 'SageMaker' && call.input.ServiceCode !== undefined) {
-    context['servicequotas:service'] = String(call.input.ServiceCode);
-  }
-  return context;
+  const quota = call.service === 'SageMaker' ? {} : { 'servicequotas:service': call.input.ServiceCode as string };
+  return {
+    ...Object.fromEntries(tags.map(({ Key, Value }) => [`aws:RequestTag/${Key}`, Value])),
+    ...present({ ...quota, 'aws:TagKeys': tags.map((tag) => tag.Key) }),
+    ...present(CONTEXTS[call.operation]?.(call.input as never) ?? {}),
+  };
 }
 
-function trainingContext(input: Record<string, unknown>): Context {
-  const request = input as unknown as CreateTrainingJobCommandInput;
-  const config = request.ResourceConfig ?? {};
-  return present({
+type Keys = Record<string, string | string[] | number | boolean | undefined>;
+
+/** Condition keys of the service's own, by operation. An update contains neither type nor number of instances. */
+const CONTEXTS: Readonly<Record<string, (input: never) => Keys>> = {
+  CreateTrainingJob: ({ ResourceConfig: config = {}, ...request }: CreateTrainingJobCommandInput) => ({
     'sagemaker:InstanceTypes': instanceTypesOf(config),
     'sagemaker:VpcSubnets': request.VpcConfig?.Subnets,
     'sagemaker:VpcSecurityGroupIds': request.VpcConfig?.SecurityGroupIds,
@@ -113,36 +106,31 @@ function trainingContext(input: Record<string, unknown>): Context {
     'sagemaker:InterContainerTrafficEncryption': request.EnableInterContainerTrafficEncryption ?? false,
     'sagemaker:MaxRuntimeInSeconds': request.StoppingCondition?.MaxRuntimeInSeconds,
     'sagemaker:EnableRemoteDebug': request.RemoteDebugConfig?.EnableRemoteDebug,
-  });
-}
-
-/** Condition keys of an update, which contains neither type nor number of instances. */
-function updateContext(input: Record<string, unknown>): Context {
-  const { ResourceConfig: config, RemoteDebugConfig: debug } = input as unknown as UpdateTrainingJobCommandInput;
-  return present({
-    'sagemaker:KeepAlivePeriod': config?.KeepAlivePeriodInSeconds,
-    'sagemaker:EnableRemoteDebug': debug?.EnableRemoteDebug,
-  });
-}
-
-function processingContext(input: Record<string, unknown>): Context {
-  const request = input as unknown as CreateProcessingJobCommandInput;
-  const { ClusterConfig: cluster } = request.ProcessingResources ?? {};
-  const network = request.NetworkConfig;
-  return present({
-    'sagemaker:InstanceTypes': cluster?.InstanceType && [cluster.InstanceType],
-    'sagemaker:VpcSubnets': network?.VpcConfig?.Subnets,
-    'sagemaker:VpcSecurityGroupIds': network?.VpcConfig?.SecurityGroupIds,
-    'sagemaker:VolumeKmsKey': cluster?.VolumeKmsKeyId,
-    'sagemaker:OutputKmsKey': request.ProcessingOutputConfig?.KmsKeyId,
-    'sagemaker:NetworkIsolation': network?.EnableNetworkIsolation ?? false,
-    'sagemaker:InterContainerTrafficEncryption': network?.EnableInterContainerTrafficEncryption ?? false,
-    'sagemaker:MaxRuntimeInSeconds': request.StoppingCondition?.MaxRuntimeInSeconds,
-  });
-}
+  }),
+  UpdateTrainingJob: ({ ResourceConfig, RemoteDebugConfig }: UpdateTrainingJobCommandInput) => ({
+    'sagemaker:KeepAlivePeriod': ResourceConfig?.KeepAlivePeriodInSeconds,
+    'sagemaker:EnableRemoteDebug': RemoteDebugConfig?.EnableRemoteDebug,
+  }),
+  CreateModelPackage: ({ ModelApprovalStatus }: CreateModelPackageCommandInput) => ({
+    'sagemaker:ModelApprovalStatus': ModelApprovalStatus,
+  }),
+  CreateProcessingJob: ({ NetworkConfig: network, ...request }: CreateProcessingJobCommandInput) => {
+    const { ClusterConfig: cluster } = request.ProcessingResources ?? {};
+    return {
+      'sagemaker:InstanceTypes': cluster?.InstanceType && [cluster.InstanceType],
+      'sagemaker:VpcSubnets': network?.VpcConfig?.Subnets,
+      'sagemaker:VpcSecurityGroupIds': network?.VpcConfig?.SecurityGroupIds,
+      'sagemaker:VolumeKmsKey': cluster?.VolumeKmsKeyId,
+      'sagemaker:OutputKmsKey': request.ProcessingOutputConfig?.KmsKeyId,
+      'sagemaker:NetworkIsolation': network?.EnableNetworkIsolation ?? false,
+      'sagemaker:InterContainerTrafficEncryption': network?.EnableInterContainerTrafficEncryption ?? false,
+      'sagemaker:MaxRuntimeInSeconds': request.StoppingCondition?.MaxRuntimeInSeconds,
+    };
+  },
+};
 
 /** Keys that the request contains, with numbers and booleans as text; an empty list counts as absent. */
-function present(keys: Record<string, string | string[] | number | boolean | undefined>): Context {
+function present(keys: Keys): Context {
   const given = Object.entries(keys).filter(
     ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
   );

@@ -76,27 +76,22 @@ def identify(request):
 def authorize(request):
     """IAM's decision on each {action, resource, context} for the caller: Allow, Deny or ImplicitDeny."""
     account, credential = caller_of(request)
-    if isinstance(credential, dict):
-        return {"decisions": ["ImplicitDeny" for _ in request["questions"]]}
-    principal = iam_evaluator.resolve_principal(request["accessKeyId"], account, credential)
-    if isinstance(principal, iam_evaluator.AuthError):
+    principal = None if isinstance(credential, dict) else iam_evaluator.resolve_principal(request["accessKeyId"], account, credential)
+    if principal is None or isinstance(principal, iam_evaluator.AuthError):
         return {"decisions": ["ImplicitDeny" for _ in request["questions"]]}
     if principal.policies is None:
         return {"decisions": ["Allow" for _ in request["questions"]]}
+    whose = {"principal_arn": principal.arn, "principal_type": principal.type, "principal_account": principal.account}
     decisions = []
     for question in request["questions"]:
-        context = {key.lower(): value for key, value in question.get("context", {}).items()}
-        context.setdefault("aws:tagkeys", None)
         evaluated = iam_evaluator.EvalContext(
-            principal_arn=principal.arn,
-            principal_type=principal.type,
-            principal_account=principal.account,
+            **whose,
             action=question["action"],
             resource_arn=question["resource"],
             region=request["region"],
             source_ip="127.0.0.1",
-            secure_transport=request["secureTransport"],
-            service_context=context,
+            secure_transport=True,
+            service_context={"aws:tagkeys": None, **{key.lower(): value for key, value in question.get("context", {}).items()}},
             principal_keys=principal.keys,
         )
         decisions.append(iam_evaluator.evaluate(evaluated, principal.policies, *principal.limits).decision)
@@ -108,7 +103,7 @@ def trusts(request):
     _, _, _, _, account, resource = request["roleArn"].split(":", 5)
     role = iam._roles.get_scoped(account, None, resource.rsplit("/", 1)[-1])
     if role is None or role.get("Arn", request["roleArn"]) != request["roleArn"]:
-        return {"exists": False, "trusted": False}
+        return {"trusted": False}
     document = role.get("AssumeRolePolicyDocument", "{}")
     statements = (json.loads(document) if isinstance(document, str) else document).get("Statement", [])
     evaluated = iam_evaluator.EvalContext(
@@ -127,7 +122,7 @@ def trusts(request):
         for statement in (statements if isinstance(statements, list) else [statements])
         if names_service(statement, request["service"]) and iam_evaluator._conditions_met(statement.get("Condition", {}), evaluated)
     }
-    return {"exists": True, "trusted": "Allow" in decisions and "Deny" not in decisions}
+    return {"trusted": "Allow" in decisions and "Deny" not in decisions}
 
 
 def names_service(statement, service):

@@ -51,10 +51,9 @@ class AwsFaults:
         body = await read_body(receive)
         call = describe(scope, body)
         fault = call and self.strike(call)
-        if not fault:
-            return await inner(scope, replay(body, receive), send)
-        await asyncio.sleep(fault.get("seconds", 0))
-        if fault.get("code") is None:
+        if fault:
+            await asyncio.sleep(fault.get("seconds", 0))
+        if not fault or fault.get("code") is None:
             return await inner(scope, replay(body, receive), send)
         if fault.get("committed"):
             await inner(scope, replay(body, receive), swallow)
@@ -64,8 +63,7 @@ class AwsFaults:
 def concerns(fault, call):
     if fault.get("region") not in (None, call["region"]) or fault["service"] != call["service"]:
         return False
-    named = (("operation", "operation"), ("method", "method"), ("path", "path"), ("role", "role"))
-    return all(fault.get(key) is None or re.search(fault[key], call[of] or "") for key, of in named)
+    return all(fault.get(key) is None or re.search(fault[key], call[key] or "") for key in ("operation", "method", "path", "role"))
 
 
 def describe(scope, body):

@@ -34,8 +34,21 @@ const common = {
 
 const onCall = { ...common, operation: z.string().default('*') };
 
-/** Number of the instance; 1 is algo-1. Absent: every instance. */
-const host = z.number().int().positive().optional();
+const onInstances = {
+  ...common,
+  ...trigger,
+  /** Number of the instance; 1 is algo-1. Absent: every instance. */
+  host: z.number().int().positive().optional(),
+  /** Matched against command lines; absent: every process of the instance. */
+  process: pattern,
+};
+
+/** The error of a call. */
+const error = {
+  status: z.number().int().min(400).max(599).default(500),
+  /** Whether the call takes effect before the error is returned. */
+  committed: z.boolean().default(false),
+};
 
 /** A fault on calls to MiniStack's services. Without `code` the call is only delayed. */
 const awsFaultSchema = z.strictObject({
@@ -52,9 +65,7 @@ const awsFaultSchema = z.strictObject({
   role: pattern,
   code: z.string().optional(),
   message: z.string().optional(),
-  status: z.number().int().min(400).max(599).default(500),
-  /** Whether the call takes effect before the error is returned. */
-  committed: z.boolean().default(false),
+  ...error,
   /** Delay of the answer. */
   seconds: z.number().nonnegative().default(0),
 });
@@ -72,9 +83,7 @@ export const faultSchema = z.discriminatedUnion('kind', [
     ...onCall,
     code: z.string().default('InternalFailure'),
     message: z.string().default('We encountered an internal error. Please try again.'),
-    status: z.number().int().min(400).max(599).default(500),
-    /** Whether the call takes effect before the error is returned. */
-    committed: z.boolean().default(false),
+    ...error,
   }),
   z.strictObject({ kind: z.literal('response-lost'), ...onCall }),
   z.strictObject({
@@ -107,21 +116,13 @@ export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('spot-interruption'), ...common, ...trigger }),
   z.strictObject({
     kind: z.literal('instance-killed'),
-    ...common,
-    ...trigger,
-    host,
-    /** Matched against command lines; absent: every process of the instance. */
-    process: pattern,
+    ...onInstances,
     /** platform: the machine is lost (InternalServerError); container: only its processes are (AlgorithmError, 137). */
     as: z.enum(['platform', 'container']).default('platform'),
   }),
   z.strictObject({
     kind: z.literal('instance-frozen'),
-    ...common,
-    ...trigger,
-    host,
-    /** Matched against command lines; absent: every process of the instance. */
-    process: pattern,
+    ...onInstances,
     /** Seconds until the processes continue; absent: never. */
     seconds: z.number().positive().optional(),
   }),

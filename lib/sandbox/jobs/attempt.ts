@@ -15,7 +15,7 @@ import {
   type InstanceStart,
   resourceConfig,
 } from './instances/running-instance';
-import type { JobServices } from './job-services';
+import type { JobServices } from './job-run';
 
 export interface JobHost {
   aws: AwsAccess;
@@ -68,7 +68,7 @@ export class Attempt {
   private readonly folder: string;
   private readonly writers: LogWriter[] = [];
   private readonly command: Command;
-  private revoke?: () => void;
+  private revoke?: () => unknown;
 
   constructor(
     { host }: Pick<JobServices<never>, 'host'>,

@@ -1,31 +1,25 @@
 import type { InstanceGroup, ResourceConfig } from '@aws-sdk/client-sagemaker';
 
-interface Instance {
-  /** `algo-1`, `algo-2`, ... */
-  host: string;
-  instanceType: string;
-  group: string;
-}
+export type Cluster = ReturnType<typeof clusterOf>;
 
-export interface Cluster {
-  instances: Instance[];
-  /** Groups in the order of the request; one, `homogeneousCluster`, where the request has none. */
-  groups: { name: string; instanceType: string; hosts: string[] }[];
-  instanceType?: string;
-  instanceCount: number;
+/** One cluster that satisfies a request, and the types that need capacity, with their counts. */
+export type ClusterOption = ReturnType<typeof option>;
+
+interface Group {
+  name: string;
+  instanceType: string;
+  count: number;
 }
 
 /** Name that the service gives the only group of a job without instance groups. */
 const SINGLE_GROUP = 'homogeneousCluster';
 
 /** The instances of groups in the order of the request, numbered consecutively. */
-export function clusterOf(groups: readonly { name: string; instanceType: string; count: number }[]): Cluster {
-  const instances: Instance[] = groups.flatMap(({ name, instanceType, count }) =>
-    Array.from({ length: count }, () => ({ host: '', instanceType, group: name })),
+export function clusterOf(groups: readonly Group[]) {
+  const unnamed = groups.flatMap(({ name, instanceType, count }) =>
+    Array.from({ length: count }, () => ({ instanceType, group: name })),
   );
-  instances.forEach((instance, index) => {
-    instance.host = `algo-${index + 1}`;
-  });
+  const instances = unnamed.map((instance, index) => ({ host: `algo-${index + 1}`, ...instance }));
   return {
     instances,
     groups: groups.map(({ name, instanceType }) => ({
@@ -36,13 +30,6 @@ export function clusterOf(groups: readonly { name: string; instanceType: string;
     instanceType: groups.length === 1 ? groups[0]?.instanceType : undefined,
     instanceCount: instances.length,
   };
-}
-
-/** One cluster that satisfies a request. */
-export interface ClusterOption {
-  cluster: Cluster;
-  /** Types that need capacity, with their counts. */
-  demands: { instanceType: string; count: number }[];
 }
 
 /** The instances that a training or a processing job asks for. */
@@ -74,7 +61,7 @@ const groupOf = (group: InstanceGroup) => ({
   count: group.InstanceCount ?? 0,
 });
 
-function option(groups: { name: string; instanceType: string; count: number }[]): ClusterOption {
+function option(groups: readonly Group[]) {
   const counts = new Map<string, number>();
   for (const { instanceType, count } of groups) counts.set(instanceType, (counts.get(instanceType) ?? 0) + count);
   return {

@@ -1,12 +1,10 @@
-/** First word of a FailureReason; the service does not guarantee the rest. */
-export type FailureFamily = 'AlgorithmError' | 'ClientError' | 'CapacityError' | 'InternalServerError';
-
 /** Maximum length of FailureReason, characters. */
 const MAX_REASON = 1024;
 
 export class JobFailure extends Error {
   constructor(
-    readonly family: FailureFamily,
+    /** First word of a FailureReason; the service does not guarantee the rest. */
+    readonly family: 'AlgorithmError' | 'ClientError' | 'CapacityError' | 'InternalServerError',
     detail: string,
   ) {
     super(`${family}: ${detail}`.slice(0, MAX_REASON));
@@ -23,6 +21,9 @@ export const capacityError = () =>
     'CapacityError',
     'Unable to provision requested ML compute capacity. Please retry using a different ML instance type.',
   );
+
+/** The failure that SageMaker reports for faults of the request, its data or its permissions. */
+export const clientError = (detail: string) => new JobFailure('ClientError', detail);
 
 /** The container of one instance exited with `exitCode`; `written` is the content of /opt/ml/output/failure. */
 export function algorithmError(written: string, exitCode: number): JobFailure {

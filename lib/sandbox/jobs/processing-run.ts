@@ -2,13 +2,11 @@ import path from 'node:path';
 import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { clusterConfig, type ProcessingJob } from '../sagemaker/processing-job';
 import { Attempt } from './attempt';
-import { Capacity } from './capacity';
-import { type Cluster, clusterOptions } from './cluster';
+import type { Cluster } from './cluster';
 import { FolderSync } from './files/folder-sync';
 import { outputFolder, processingInput } from './files/inputs';
-import { algorithmError, internalError, JobFailure } from './job-failure';
-import { JobRun } from './job-run';
-import type { JobServices } from './job-services';
+import { algorithmError, clientError, internalError, JobFailure } from './job-failure';
+import { JobRun, type JobServices } from './job-run';
 import { Ended } from './run-control';
 
 /**
@@ -20,7 +18,7 @@ const DEFAULT_RUNTIME_SECONDS = 86_400;
 /** Runs one processing job from its acceptance to its end. Unlike a training job it has only one attempt. */
 export class ProcessingRun extends JobRun<ProcessingJob> {
   readonly finished: Promise<void>;
-  private limit?: NodeJS.Timeout;
+  private attempt?: Attempt;
 
   constructor(job: ProcessingJob, services: JobServices<ProcessingJob>) {
     super(job, services);
@@ -33,13 +31,12 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
   }
 
   private async execute(): Promise<void> {
-    const held: { attempt?: Attempt } = {};
-    const error = await this.runOnce(held).then(
+    const error = await this.runOnce().then(
       () => undefined,
       (thrown: Error) => thrown,
     );
-    clearTimeout(this.limit);
-    await held.attempt?.close();
+    this.control.clearLimits();
+    await this.attempt?.close();
     this.finish(error);
   }
 
@@ -54,21 +51,18 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
   private reasonOf(error: Error): JobFailure {
     if (error instanceof JobFailure) return error;
     if (error instanceof Ended && error.ending.kind === 'max-runtime') {
-      return new JobFailure('ClientError', 'Job exceeded its maximum runtime limit');
+      return clientError('Job exceeded its maximum runtime limit');
     }
     if (!(error instanceof Ended)) this.log(String(error.stack));
     return internalError();
   }
 
-  private async runOnce(held: { attempt?: Attempt }): Promise<void> {
-    const { faults, time } = this.services;
-    const capacity = new Capacity(faults, this.control, this.target);
-    await this.hold('Starting', time.startingSeconds);
-    const options = clusterOptions(clusterConfig(this.job.request));
-    const cluster = await capacity.acquire(options, () => {});
+  private async runOnce(): Promise<void> {
+    await this.hold('Starting', this.services.time.startingSeconds);
+    const cluster = await this.acquire(clusterConfig(this.job.request));
     this.job.cluster = cluster;
     const attempt = processingAttempt(this.job, cluster, this.services, (line) => this.onLine(line));
-    held.attempt = attempt;
+    this.attempt = attempt;
     this.begin();
     await attempt.prepare();
     const inputs = (this.job.request.ProcessingInputs ?? []).flatMap((input) => processingInput(input) ?? []);
@@ -79,9 +73,7 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
   /** The clock of MaxRuntime starts with the instances. */
   private begin(): void {
     this.job.startedAt = Date.now();
-    const seconds = this.job.request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS;
-    const ms = seconds * 1000 * this.services.time.secondsPerLimitSecond;
-    if (ms < 2 ** 31) this.limit = setTimeout(() => this.control.end({ kind: 'max-runtime' }), ms);
+    this.limit('max-runtime', this.job.request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS);
     this.set('InProgress');
   }
 
@@ -98,7 +90,7 @@ export class ProcessingRun extends JobRun<ProcessingJob> {
     await this.readMessage(attempt, cluster);
     if (exit instanceof Error) throw exit;
     if (!done) throw algorithmError(this.job.exitMessage ?? '', exit.exitCode);
-    if (failures[0]) throw new JobFailure('ClientError', `Output upload failed: ${failures[0].message}`);
+    if (failures[0]) throw clientError(`Output upload failed: ${failures[0].message}`);
     this.control.throwIfEnded();
   }
 

@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { FaultTarget } from '../faults/fault';
-import type { FaultPlan } from '../faults/fault-plan';
+import type { JobWaits } from './capacity';
 import { internalError } from './job-failure';
 
 /** Why a running job has to end its current activity. */
@@ -35,6 +34,7 @@ export class RunControl {
   private final?: Ending;
   private passing?: Ending;
   private controller = newController();
+  private readonly limits = new Map<string, NodeJS.Timeout>();
 
   get ending(): Ending | undefined {
     return this.final ?? this.passing;
@@ -92,6 +92,21 @@ export class RunControl {
     }
   }
 
+  /** Ends the job for this reason after a time, instead of an earlier time for the same reason; undefined: not at all. */
+  endAfter(kind: Ending['kind'], ms: number | undefined): void {
+    clearTimeout(this.limits.get(kind));
+    // setTimeout accepts at most 2^31 ms, 24.8 days, which is longer than any sandbox job.
+    if (ms === undefined || ms > 2 ** 31 - 1) return;
+    this.limits.set(
+      kind,
+      setTimeout(() => this.end({ kind }), Math.max(0, ms)),
+    );
+  }
+
+  clearLimits(): void {
+    for (const timer of this.limits.values()) clearTimeout(timer);
+  }
+
   throwIfEnded(): void {
     if (this.ending) throw new Ended(this.ending);
   }
@@ -110,7 +125,7 @@ function newController(): AbortController {
 export async function holdState(
   state: 'Starting' | 'Downloading' | 'Uploading',
   seconds: number,
-  { faults, control, target }: { faults: FaultPlan; control: RunControl; target: FaultTarget },
+  { faults, control, target }: JobWaits,
 ): Promise<void> {
   const delay = faults.strike('state-delay', { ...target, state });
   await control.sleep(seconds + (delay?.seconds ?? 0));

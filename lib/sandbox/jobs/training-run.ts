@@ -1,33 +1,36 @@
 import path from 'node:path';
+import { findInstanceType } from '../../core/catalog/instances/instances';
+import { JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { isTerminal } from '../sagemaker/job-store';
-import { enter, setInUse, type TrainingJob } from '../sagemaker/training-job';
-import type { Attempt } from './attempt';
-import { Capacity, type Fleet } from './capacity';
-import { type Cluster, clusterOptions } from './cluster';
+import { DEFAULT_RUNTIME_SECONDS, instanceTypesOf } from '../sagemaker/request-rules';
+import { enter, setInUse, type TrainingJob, type TrainingRequest, usedMsUntil } from '../sagemaker/training-job';
+import { Attempt } from './attempt';
+import type { Fleet } from './capacity';
+import type { Cluster } from './cluster';
 import { uploadArtifacts } from './files/artifacts';
 import { FolderSync, restoreCheckpoints } from './files/folder-sync';
-import { channelInput } from './files/inputs';
-import { algorithmError, internalError, JobFailure } from './job-failure';
-import { JobRun } from './job-run';
-import type { RunServices } from './job-services';
+import { belowBase, channelInput } from './files/inputs';
+import { inputDataConfig } from './instances/running-instance';
+import { algorithmError, clientError, internalError, JobFailure } from './job-failure';
+import { JobRun, type RunServices } from './job-run';
 import { Ended, type Ending } from './run-control';
-import { checkpointFolder, Deadlines, trainingAttempt } from './training-attempt';
 
 /** How an attempt ended: the job is over, or begins another attempt. */
 type Outcome = { over: true; failure?: JobFailure; ending?: Ending } | { over: false };
 
 /**
  * Runs one training job from Starting to its end: capacity, instances, channels, processes, artifacts; again after a spot interruption, and
- * after an internal error as long as the RetryStrategy allows it.
+ * after an internal error as long as the RetryStrategy allows it. The limits of its StoppingCondition are totals over the attempts.
  */
 export class TrainingRun extends JobRun<TrainingJob> {
   readonly finished: Promise<void>;
-  private readonly deadlines: Deadlines;
   private retries = 0;
+  private pendingMs = 0;
+  private pendingSince?: number;
 
   constructor(job: TrainingJob, services: RunServices) {
     super(job, services);
-    this.deadlines = new Deadlines(job, this.control, services.time.secondsPerLimitSecond);
+    this.limit('max-wait', job.request.StoppingCondition?.MaxWaitTimeInSeconds);
     this.finished = this.execute();
   }
 
@@ -43,21 +46,23 @@ export class TrainingRun extends JobRun<TrainingJob> {
       outcome = await this.attemptOnce();
       this.control.clearPassing();
     } while (!outcome.over);
-    this.deadlines.clear();
+    this.control.clearLimits();
     if (outcome.ending?.kind !== 'shutdown') this.finish(outcome);
   }
 
   private async attemptOnce(): Promise<Outcome> {
-    const held: { attempt?: Attempt } = {};
+    let attempt: Attempt | undefined;
     try {
-      const cluster = await this.acquire();
-      held.attempt = trainingAttempt(this.job, cluster, this.services, (line) => this.onLine(line));
-      await this.runOn(held.attempt, cluster);
+      await this.hold('Starting', this.services.time.startingSeconds);
+      const cluster = await this.acquire(this.job.request.ResourceConfig ?? {}, (waits) => this.setPending(waits));
+      this.job.cluster = cluster;
+      attempt = trainingAttempt(this.job, cluster, this.services, (line) => this.onLine(line));
+      await this.runOn(attempt, cluster);
       return { over: true };
     } catch (error) {
       return this.outcomeOf(error);
     } finally {
-      await held.attempt?.close();
+      await attempt?.close();
       this.setInUse(false);
     }
   }
@@ -72,8 +77,7 @@ export class TrainingRun extends JobRun<TrainingJob> {
     if (error instanceof JobFailure) {
       return error.family === 'InternalServerError' ? this.retry(error) : { over: true, failure: error };
     }
-    const { stack } = error as Error;
-    this.log(stack ?? String(error));
+    this.log(String((error as Error).stack));
     return { over: true, failure: internalError() };
   }
 
@@ -98,18 +102,6 @@ export class TrainingRun extends JobRun<TrainingJob> {
     else if (kind === 'max-wait') this.enter('MaxWaitTimeExceeded');
     else if (kind) this.enter('Stopped', kind === 'max-pending' ? 'MaxPendingTimeInSeconds exceeded' : undefined);
     else this.enter('Completed');
-  }
-
-  /** Waits until one of the clusters that the request accepts has capacity. */
-  private async acquire(): Promise<Cluster> {
-    await this.hold('Starting', this.services.time.startingSeconds);
-    const options = clusterOptions(this.job.request.ResourceConfig ?? {});
-    const capacity = new Capacity(this.services.faults, this.control, this.target);
-    this.job.cluster = await capacity.acquire(options, (waits) => {
-      if (waits) this.enter('Pending');
-      this.deadlines.waiting(waits);
-    });
-    return this.job.cluster;
   }
 
   private async runOn(attempt: Attempt, cluster: Cluster): Promise<void> {
@@ -142,12 +134,8 @@ export class TrainingRun extends JobRun<TrainingJob> {
     const uri = request.CheckpointConfig?.S3Uri;
     if (!uri) return;
     for (const { host } of cluster.instances) {
-      await restoreCheckpoints(
-        attempt.s3,
-        uri,
-        path.join(attempt.baseOf(host), checkpointFolder(request)),
-        this.control.signal,
-      );
+      const folder = path.join(attempt.baseOf(host), checkpointFolder(request));
+      await restoreCheckpoints(attempt.s3, uri, folder, this.control.signal);
     }
   }
 
@@ -185,12 +173,11 @@ export class TrainingRun extends JobRun<TrainingJob> {
     const bases = cluster.instances.map(({ host }) => attempt.baseOf(host));
     const output = this.job.request.OutputDataConfig ?? { S3OutputPath: undefined };
     const context = { s3: attempt.s3, jobName: this.job.name, output, bases, scratch: attempt.scratch };
-    await uploadArtifacts(context, failed instanceof JobFailure ? ['output'] : ['model', 'output']).catch(
-      (error: Error) => {
-        if (!failed) throw new JobFailure('ClientError', `Artifact upload failed: ${error.message}`);
-        this.log(`artifact upload failed: ${error.message}`);
-      },
-    );
+    const parts = failed instanceof JobFailure ? (['output'] as const) : (['model', 'output'] as const);
+    await uploadArtifacts(context, parts).catch((error: Error) => {
+      if (!failed) throw clientError(`Artifact upload failed: ${error.message}`);
+      this.log(`artifact upload failed: ${error.message}`);
+    });
   }
 
   protected override onLine(line: string): void {
@@ -204,7 +191,22 @@ export class TrainingRun extends JobRun<TrainingJob> {
 
   private setInUse(inUse: boolean): void {
     setInUse(this.job, inUse, Date.now());
-    this.deadlines.inUse(inUse);
+    const { MaxRuntimeInSeconds: limit = DEFAULT_RUNTIME_SECONDS } = this.job.request.StoppingCondition ?? {};
+    this.limit('max-runtime', inUse ? limit : undefined, usedMsUntil(this.job, Date.now()));
+  }
+
+  /** The job begins or ends waiting for capacity. The limit applies only to accelerated types. */
+  private setPending(waits: boolean): void {
+    if (waits) this.enter('Pending');
+    if (this.pendingSince !== undefined) this.pendingMs += Date.now() - this.pendingSince;
+    this.pendingSince = waits ? Date.now() : undefined;
+    const { ResourceConfig, StoppingCondition } = this.job.request;
+    const isLimited = instanceTypesOf(ResourceConfig ?? {}).some((type) => findInstanceType(type)?.accelerator);
+    this.limit(
+      'max-pending',
+      waits && isLimited ? StoppingCondition?.MaxPendingTimeInSeconds : undefined,
+      this.pendingMs,
+    );
   }
 
   private enter(status: Parameters<typeof enter>[1], message?: string): void {
@@ -212,4 +214,39 @@ export class TrainingRun extends JobRun<TrainingJob> {
     enter(this.job, status, Date.now(), message);
     this.services.changed(this.job);
   }
+}
+
+/** Folder that CheckpointConfig synchronizes with S3, below the base folder of an instance. */
+function checkpointFolder({ CheckpointConfig }: TrainingRequest): string {
+  return belowBase(CheckpointConfig?.LocalPath ?? '/opt/ml/checkpoints');
+}
+
+/** An attempt of a training job on one cluster, according to the container contract of SageMaker training. */
+function trainingAttempt(
+  job: TrainingJob,
+  cluster: Cluster,
+  services: RunServices,
+  onLine: (line: string) => void,
+): Attempt {
+  const { request } = job;
+  const algorithm = request.AlgorithmSpecification;
+  return new Attempt(services, {
+    job,
+    cluster,
+    container: {
+      image: algorithm?.TrainingImage ?? algorithm?.AlgorithmName ?? '',
+      entrypoint: algorithm?.ContainerEntrypoint,
+      arguments: algorithm?.ContainerArguments,
+    },
+    environment: { ...request.Environment, TRAINING_JOB_NAME: job.name, TRAINING_JOB_ARN: job.arn },
+    files: {
+      'hyperparameters.json': request.HyperParameters ?? {},
+      'inputdataconfig.json': inputDataConfig(request.InputDataConfig ?? [], algorithm?.TrainingInputMode ?? 'File'),
+    },
+    configFolder: 'input/config',
+    folders: ['input/data', 'model', 'output/data', 'code', checkpointFolder(request)],
+    networkIsolation: request.EnableNetworkIsolation === true,
+    logGroup: JOB_LOG_GROUPS.training,
+    onLine,
+  });
 }

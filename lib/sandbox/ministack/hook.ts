@@ -11,7 +11,7 @@ export interface SessionCredentials {
 }
 
 /** Who signed a request. */
-export interface Identity {
+interface Identity {
   account: string;
   /** ARN of the principal; null when the key is unknown, which only matters with enforcement. */
   arn: string | null;
@@ -34,16 +34,6 @@ export interface PermissionQuestion {
   resource: string;
   /** Condition keys of the request, such as `iam:PassedToService`. */
   context?: Record<string, string | string[]>;
-}
-
-/** IAM's decision; `ImplicitDeny` when no statement allows. */
-export type Decision = 'Allow' | 'Deny' | 'ImplicitDeny';
-
-export interface BusEvent {
-  Source: string;
-  DetailType: string;
-  Resources: string[];
-  Detail: string;
 }
 
 /** The private route to MiniStack that emulator/launch.py adds: IAM's own evaluation, and events from `aws.*` sources. */
@@ -71,24 +61,21 @@ export class Hook {
     return this.call('identify', { ...request, enforce });
   }
 
-  async authorize(
-    caller: { accessKeyId: string; sessionToken?: string; region: string; secureTransport: boolean },
-    questions: PermissionQuestion[],
-  ): Promise<Decision[]> {
-    const { decisions } = await this.call<{ decisions: Decision[] }>('authorize', { ...caller, questions });
-    return decisions;
+  /** IAM's decision on each question; `ImplicitDeny` when no statement allows. */
+  authorize(
+    request: Record<'accessKeyId' | 'region', string> & { sessionToken?: string; questions: PermissionQuestion[] },
+  ): Promise<{ decisions: ('Allow' | 'Deny' | 'ImplicitDeny')[] }> {
+    return this.call('authorize', request);
   }
 
+  /** Whether the role exists and its trust policy lets the service assume it. */
   trusts(
-    roleArn: string,
-    service: string,
-    region: string,
-    context: Record<string, string>,
-  ): Promise<{ exists: boolean; trusted: boolean }> {
-    return this.call('trusts', { roleArn, service, region, context });
+    request: Record<'roleArn' | 'service' | 'region', string> & { context: Record<string, string> },
+  ): Promise<{ trusted: boolean }> {
+    return this.call('trusts', request);
   }
 
-  putEvent(account: string, region: string, entry: BusEvent): Promise<{ FailedEntryCount: number }> {
+  putEvent(account: string, region: string, entry: object): Promise<{ FailedEntryCount: number }> {
     return this.call('put-event', { account, region, entry });
   }
 

@@ -4,7 +4,7 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { killGroup, sendSignal } from '../processes';
+import { sendSignal } from '../processes';
 import type { Certificate } from './certificate';
 import { Hook } from './hook';
 import type { Venv } from './venv';
@@ -29,14 +29,7 @@ interface MiniStackOptions {
   lambdaEnv: Record<string, string>;
 }
 
-export interface MiniStack {
-  endpoint: string;
-  pid: number;
-  logFile: string;
-  hook: Hook;
-  /** Resolves when the process and its group have ended; sends SIGTERM first, and SIGKILL to the group after five seconds. */
-  stop(): Promise<void>;
-}
+export type MiniStack = Awaited<ReturnType<typeof startOn>>;
 
 /** It usually answers within a second; on a busy machine its first start after the installation took half a minute. */
 const READY_TIMEOUT_MS = 120_000;
@@ -60,7 +53,7 @@ export async function startMiniStack(options: MiniStackOptions): Promise<MiniSta
   }
 }
 
-async function startOn(port: number, options: MiniStackOptions): Promise<MiniStack> {
+async function startOn(port: number, options: MiniStackOptions) {
   const token = randomBytes(24).toString('hex');
   const logFile = path.join(options.folder, 'ministack.log');
   const child = launch(options, port, token, logFile);
@@ -73,7 +66,7 @@ async function startOn(port: number, options: MiniStackOptions): Promise<MiniSta
     await stopChild(child);
     throw error;
   }
-  return { endpoint, pid: child.pid ?? 0, logFile, hook, stop: () => stopChild(child) };
+  return { endpoint, pid: child.pid ?? 0, hook, stop: () => stopChild(child) };
 }
 
 /** MiniStack ended before its first answer, as it does where its port is in use. */
@@ -152,6 +145,7 @@ async function untilReady(child: ChildProcess, hook: Hook, logFile: string): Pro
   throw new Error(`sandbox: MiniStack must answer within ${READY_TIMEOUT_MS / 1000} s; see ${logFile}`);
 }
 
+/** Resolves when the process and its group have ended; sends SIGTERM first, and SIGKILL to the group after five seconds. */
 async function stopChild(child: ChildProcess): Promise<void> {
   if (child.pid === undefined) return;
   if (child.exitCode === null && child.signalCode === null) {
@@ -160,7 +154,7 @@ async function stopChild(child: ChildProcess): Promise<void> {
     await Promise.race([exited, sleep(STOP_GRACE_MS, undefined, { ref: false })]);
   }
   // Its Lambda workers are in the same group and may outlive it; the kernel takes a moment to end them.
-  killGroup(child.pid, 'SIGKILL');
+  sendSignal(-child.pid, 'SIGKILL');
   const deadline = Date.now() + STOP_GRACE_MS;
   while (sendSignal(-child.pid, 0) && Date.now() < deadline) await sleep(10);
 }

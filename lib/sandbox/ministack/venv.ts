@@ -60,26 +60,16 @@ function tryLock(lock: string): boolean {
 }
 
 async function createOnce(folder: string, python: string, progress: Progress): Promise<void> {
-  if (!isReady(folder)) await create(folder, python, progress);
-}
-
-async function create(folder: string, python: string, progress: Progress): Promise<void> {
+  if (isReady(folder)) return;
   progress(`creating ${folder} with MiniStack ${MINISTACK_VERSION} from PyPI (once)`);
   const making = `${folder}.making`;
   rmSync(making, { recursive: true, force: true });
   try {
     // -I: no module of the working folder.
     await run(python, ['-I', '-m', 'venv', making]);
-    const pip = [
-      '-I',
-      '-m',
-      'pip',
-      'install',
-      '--quiet',
-      '--disable-pip-version-check',
-      `ministack==${MINISTACK_VERSION}`,
-    ];
-    await run(path.join(making, 'bin', 'python'), pip, { maxBuffer: 16 * 1024 * 1024 });
+    const install = ['-I', '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
+    const words = [...install, `ministack==${MINISTACK_VERSION}`];
+    await run(path.join(making, 'bin', 'python'), words, { maxBuffer: 16 * 1024 * 1024 });
   } catch (error) {
     rmSync(making, { recursive: true, force: true });
     throw new Error(

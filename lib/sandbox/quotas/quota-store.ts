@@ -17,13 +17,8 @@ const CPU_INSTANCES_APPLIED = 4;
 
 /** Total quotas without a known default; large enough to have no effect. */
 const TOTAL_WITHOUT_FACT = 20;
-const PROCESSING_RUNTIME_SECONDS = 432_000;
-const PROCESSING_VOLUME_GIB = 1024;
-
-const WITHOUT_FACT: Readonly<Record<string, number>> = {
-  'L-EA47BDD3': PROCESSING_RUNTIME_SECONDS,
-  'L-D7BEE2A3': PROCESSING_VOLUME_GIB,
-};
+/** Seconds and GiB of a processing job. */
+const WITHOUT_FACT: Readonly<Record<string, number>> = { 'L-EA47BDD3': 432_000, 'L-D7BEE2A3': 1024 };
 
 function generalRows(): QuotaRow[] {
   return Object.entries(GENERAL_QUOTAS).map(([code, { name, default: known }]) => {
@@ -41,9 +36,6 @@ function instanceRows(): QuotaRow[] {
     }),
   );
 }
-
-/** A value to apply; `name` is used to create the row if the Region does not have it yet. */
-interface AppliedValue extends Pick<QuotaRow, 'code' | 'value'>, Partial<Pick<QuotaRow, 'name'>> {}
 
 /** The SageMaker quotas of every account and Region, which Service Quotas returns and CreateTrainingJob enforces. */
 export class QuotaStore {
@@ -65,8 +57,9 @@ export class QuotaStore {
     return this.rows(account, region).find((row) => row.name === name);
   }
 
-  /** Applies a value, or creates the row if the Region does not have it yet. */
-  set(account: string, region: string, { code, value, name }: AppliedValue): QuotaRow {
+  /** Applies a value, or creates the row, with this name, if the Region does not have it yet. */
+  set(account: string, region: string, quota: { code: string; value: number; name?: string }): QuotaRow {
+    const { code, value, name } = quota;
     const table = this.table(account, region);
     const row = table.get(code) ?? { code, name: name ?? code, defaultValue: 0, value };
     const changed = { ...row, value, name: name ?? row.name };

@@ -23,8 +23,6 @@ const OPEN: readonly IncreaseStatus[] = ['PENDING', 'CASE_OPENED'];
 /** Maximum number of open requests per account: docs.aws.amazon.com servicequotas, retrieved 2026-11-20. */
 const MAX_OPEN = 20;
 
-type RequestedIncrease = Pick<IncreaseRequest, 'desiredValue' | 'requester'>;
-
 /** Requests for quota increases. Nothing is granted automatically: a person (or a test) approves or denies. */
 export class IncreaseRequests {
   private readonly requests: IncreaseRequest[] = [];
@@ -32,8 +30,7 @@ export class IncreaseRequests {
   constructor(private readonly quotas: QuotaStore) {}
 
   /** @throws ServiceError for a value that is not an increase, a second open request, or too many open requests */
-  file(account: string, region: string, row: QuotaRow, requested: RequestedIncrease): IncreaseRequest {
-    const { desiredValue } = requested;
+  file({ account, region, caller }: ApiCall, row: QuotaRow, desiredValue: number): IncreaseRequest {
     if (desiredValue <= row.value) {
       throw new ServiceError(
         'IllegalArgumentException',
@@ -51,9 +48,10 @@ export class IncreaseRequests {
       throw new ServiceError('QuotaExceededException', 'You have exceeded your service quota of open quota requests.');
     }
     const now = Date.now();
-    const times = { createdAt: now, updatedAt: now };
-    const filed = { account, region, code: row.code, quotaName: row.name, ...requested, ...times };
-    const request: IncreaseRequest = { id: randomUUID().replaceAll('-', ''), status: 'PENDING', ...filed };
+    const requester = caller.arn ?? caller.accessKeyId;
+    const of = { account, region, code: row.code, quotaName: row.name, requester, desiredValue };
+    const id = randomUUID().replaceAll('-', '');
+    const request: IncreaseRequest = { id, status: 'PENDING', ...of, createdAt: now, updatedAt: now };
     this.requests.push(request);
     return request;
   }
@@ -79,54 +77,44 @@ export class IncreaseRequests {
 }
 
 const SERVICE_CODE = 'sagemaker';
-const SERVICE_NAME = 'Amazon SageMaker';
+/** Fields that all quotas and requests of the service have in common. */
+const COMMON = { ServiceCode: SERVICE_CODE, ServiceName: 'Amazon SageMaker', GlobalQuota: false, Unit: 'None' };
 const DEFAULT_PAGE = 100;
 
-export class ServiceQuotas {
-  readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
-    GetServiceQuota: (call) => ({ Quota: appliedQuota(call, this.row(call)) }),
-    GetAWSDefaultServiceQuota: (call) => ({ Quota: defaultQuota(call, this.row(call)) }),
-    ListServiceQuotas: (call) => this.list(call),
-    RequestServiceQuotaIncrease: (call) => this.request(call),
-    ListRequestedServiceQuotaChangeHistoryByQuota: (call) => this.history(call),
-  };
-
-  constructor(
-    private readonly quotas: QuotaStore,
-    private readonly increases: IncreaseRequests,
-  ) {}
-
-  private row(call: ApiCall): QuotaRow {
+/** The operations of Service Quotas, for the quotas of SageMaker. */
+export function quotaOperations(quotas: QuotaStore, increases: IncreaseRequests) {
+  const rowOf = (call: ApiCall): QuotaRow => {
     requireService(call);
-    const row = this.quotas.find(call.account, call.region, String(call.input.QuotaCode));
+    const row = quotas.find(call.account, call.region, String(call.input.QuotaCode));
     if (!row) throw missing('quota');
     return row;
-  }
-
-  private list(call: ApiCall): unknown {
-    requireService(call);
-    const wanted = call.input.QuotaCode;
-    const rows = this.quotas.rows(call.account, call.region).filter((row) => !wanted || row.code === wanted);
-    const { items, nextToken } = page(rows, call.input, DEFAULT_PAGE);
-    return { Quotas: items.map((row) => appliedQuota(call, row)), NextToken: nextToken };
-  }
-
-  private request(call: ApiCall): unknown {
-    const desired = Number(call.input.DesiredValue);
-    const requester = call.caller.arn ?? call.caller.accessKeyId;
-    const filed = this.increases.file(call.account, call.region, this.row(call), { desiredValue: desired, requester });
-    return { RequestedQuota: requestedQuota(filed) };
-  }
-
-  private history(call: ApiCall): unknown {
-    const { code } = this.row(call);
-    const status = call.input.Status;
-    const found = this.increases
-      .list(call.account, call.region)
-      .filter((request) => request.code === code && (!status || request.status === status));
-    const { items, nextToken } = page(found, call.input, DEFAULT_PAGE);
-    return { RequestedQuotas: items.map(requestedQuota), NextToken: nextToken };
-  }
+  };
+  return {
+    GetServiceQuota: (call: ApiCall) => ({ Quota: quota(call, rowOf(call)) }),
+    GetAWSDefaultServiceQuota: (call: ApiCall) => {
+      const row = rowOf(call);
+      return { Quota: quota(call, { ...row, value: row.defaultValue }) };
+    },
+    ListServiceQuotas: (call: ApiCall) => {
+      requireService(call);
+      const wanted = call.input.QuotaCode;
+      const rows = quotas.rows(call.account, call.region).filter((row) => !wanted || row.code === wanted);
+      const { items, nextToken } = page(rows, call.input, DEFAULT_PAGE);
+      return { Quotas: items.map((row) => quota(call, row)), NextToken: nextToken };
+    },
+    RequestServiceQuotaIncrease: (call: ApiCall) => {
+      const filed = increases.file(call, rowOf(call), Number(call.input.DesiredValue));
+      return { RequestedQuota: requestedQuota(filed) };
+    },
+    ListRequestedServiceQuotaChangeHistoryByQuota: (call: ApiCall) => {
+      const { code } = rowOf(call);
+      const status = call.input.Status;
+      const all = increases.list(call.account, call.region).filter((request) => request.code === code);
+      const found = all.filter((request) => !status || request.status === status);
+      const { items, nextToken } = page(found, call.input, DEFAULT_PAGE);
+      return { RequestedQuotas: items.map(requestedQuota), NextToken: nextToken };
+    },
+  };
 }
 
 const missing = (what: string): ServiceError =>
@@ -139,29 +127,22 @@ function requireService(call: ApiCall): void {
 const arn = (account: string, region: string, code: string) =>
   `arn:aws:servicequotas:${region}:${account}:${SERVICE_CODE}/${code}`;
 
-function quota(call: ApiCall, row: QuotaRow, value: number): object {
+function quota(call: ApiCall, row: QuotaRow): object {
   return {
-    ServiceCode: SERVICE_CODE,
-    ServiceName: SERVICE_NAME,
+    ...COMMON,
     QuotaArn: arn(call.account, call.region, row.code),
     QuotaCode: row.code,
     QuotaName: row.name,
-    Value: value,
-    Unit: 'None',
+    Value: row.value,
     Adjustable: true,
-    GlobalQuota: false,
     QuotaAppliedAtLevel: 'ACCOUNT',
   };
 }
 
-const appliedQuota = (call: ApiCall, row: QuotaRow) => quota(call, row, row.value);
-const defaultQuota = (call: ApiCall, row: QuotaRow) => quota(call, row, row.defaultValue);
-
 function requestedQuota(request: IncreaseRequest): object {
   return {
+    ...COMMON,
     Id: request.id,
-    ServiceCode: SERVICE_CODE,
-    ServiceName: SERVICE_NAME,
     QuotaCode: request.code,
     QuotaName: request.quotaName,
     DesiredValue: request.desiredValue,
@@ -170,8 +151,6 @@ function requestedQuota(request: IncreaseRequest): object {
     LastUpdated: request.updatedAt / 1000,
     Requester: JSON.stringify({ accountId: request.account, callerArn: request.requester }),
     QuotaArn: arn(request.account, request.region, request.code),
-    GlobalQuota: false,
-    Unit: 'None',
     QuotaRequestedAtLevel: 'ACCOUNT',
   };
 }

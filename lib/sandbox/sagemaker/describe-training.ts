@@ -1,9 +1,17 @@
 import type { Cluster } from '../jobs/cluster';
-import { isTerminal } from './job-store';
+import { isTerminal, type StoredJob } from './job-store';
 import { type TrainingJob, usedMsUntil } from './training-job';
 
 export const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
 export const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
+
+/** The times of a job in answers and events. */
+export const timesOf = (kind: 'Training' | 'Processing', job: StoredJob, time: typeof seconds | typeof text) => ({
+  CreationTime: time(job.createdAt),
+  [`${kind}StartTime`]: time(job.startedAt),
+  [`${kind}EndTime`]: time(job.endedAt),
+  LastModifiedTime: time(job.modifiedAt),
+});
 
 function modelArtifacts(job: TrainingJob): string {
   const output = job.request.OutputDataConfig;
@@ -28,10 +36,7 @@ export function describeTrainingJob(job: TrainingJob, now: number, aheadSeconds 
     SecondaryStatus: job.secondaryStatus,
     SecondaryStatusTransitions: transitions(job, time),
     FailureReason: job.failureReason,
-    CreationTime: time(job.createdAt),
-    TrainingStartTime: time(job.startedAt),
-    TrainingEndTime: time(job.endedAt),
-    LastModifiedTime: time(job.modifiedAt),
+    ...timesOf('Training', job, time),
     TrainingTimeInSeconds: job.startedAt === undefined ? undefined : used,
     BillableTimeInSeconds: job.startedAt !== undefined && isTerminal(job) ? used : undefined,
     WarmPoolStatus: warmPoolStatus(job),
@@ -104,10 +109,7 @@ export function trainingEventDetail(job: TrainingJob): object {
     ResourceConfig: request.ResourceConfig,
     VpcConfig: request.VpcConfig,
     StoppingCondition: request.StoppingCondition,
-    CreationTime: text(job.createdAt),
-    TrainingStartTime: text(job.startedAt),
-    TrainingEndTime: text(job.endedAt),
-    LastModifiedTime: text(job.modifiedAt),
+    ...timesOf('Training', job, text),
     SecondaryStatusTransitions: transitions(job, text),
     FailureReason: job.failureReason,
     Tags: job.tags,

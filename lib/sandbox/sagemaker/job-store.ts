@@ -1,5 +1,9 @@
+import type { Authority } from '../access/authority';
 import type { Cluster } from '../jobs/cluster';
-import { type ApiCall, page, refuseIf, validationError } from '../wire/api-call';
+import type { JobServices } from '../jobs/job-run';
+import type { QuotaStore } from '../quotas/quota-store';
+import { type ApiCall, page, partitionOf, refuseIf, ServiceError, validationError } from '../wire/api-call';
+import { type Tag, tagMap } from './request-rules';
 
 /** State of a job of any kind. Times are milliseconds since the epoch. */
 export interface StoredJob<Request = object, Status extends string = string> {
@@ -19,19 +23,26 @@ export interface StoredJob<Request = object, Status extends string = string> {
   cluster?: Cluster;
 }
 
-export interface JobPlace {
-  account: string;
-  region: string;
-  partition: string;
-}
-
-export function acceptedJob<Request>(
-  kind: 'training-job' | 'processing-job',
-  { account, region, partition }: JobPlace,
-  { name = '', request, tags, now }: { name?: string; request: Request; tags: Record<string, string>; now: number },
-): StoredJob<Request, 'InProgress'> {
-  const arn = `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name.toLowerCase()}`;
-  return { account, region, name, arn, request, tags, status: 'InProgress', createdAt: now, modifiedAt: now };
+/** The job that a valid call of Create...Job describes. */
+export function acceptedJob<Request>(kind: 'Training' | 'Processing', call: ApiCall): StoredJob<Request, 'InProgress'> {
+  const { account, region } = call;
+  const { Tags, ...request } = call.input;
+  const name = String(request[`${kind}JobName`]);
+  const resource = `${kind.toLowerCase()}-job/${name.toLowerCase()}`;
+  const arn = `arn:${partitionOf(region)}:sagemaker:${region}:${account}:${resource}`;
+  const now = Date.now();
+  const tags = tagMap(Tags as Tag[] | undefined);
+  return {
+    account,
+    region,
+    name,
+    arn,
+    request: request as Request,
+    tags,
+    status: 'InProgress',
+    createdAt: now,
+    modifiedAt: now,
+  };
 }
 
 export function isTerminal(job: { status: string }): boolean {
@@ -77,13 +88,20 @@ interface RunningJob {
   stop(): void;
 }
 
+export interface JobDeps<Job extends StoredJob> {
+  jobs: JobStore<Job>;
+  quotas: QuotaStore;
+  authority: Authority;
+  run: JobServices<Job>;
+}
+
 /** What the operations on training jobs and on processing jobs have in common. */
-export class JobOperations<Job extends StoredJob, Run extends RunningJob> {
+export abstract class JobOperations<Job extends StoredJob<{ RoleArn?: string }>, Run extends RunningJob> {
   protected readonly runs = new Map<string, Run>();
 
   constructor(
     private readonly kind: 'Training' | 'Processing',
-    private readonly jobs: JobStore<Job>,
+    protected readonly deps: JobDeps<Job>,
   ) {}
 
   /** Ends every job without changing its state, because the sandbox is shutting down. */
@@ -93,14 +111,32 @@ export class JobOperations<Job extends StoredJob, Run extends RunningJob> {
     await Promise.all(runs.map((run) => run.finished));
   }
 
-  protected find({ account, region, input }: ApiCall): Job | undefined {
-    return this.jobs.find(account, region, String(input[`${this.kind}JobName`]));
+  protected abstract requireQuota(job: Job): void;
+  protected abstract start(job: Job): void;
+
+  /** Starts a job whose request is sane. `taken`: the message if its name is. */
+  protected async accept(job: Job, call: ApiCall, taken: string): Promise<object> {
+    await this.deps.authority.requireServiceTrust(job.request.RoleArn ?? '', call, job.arn);
+    // No await from here on, so that two calls cannot both find the name or the quota free.
+    if (this.find(call)) throw new ServiceError('ResourceInUse', taken);
+    this.requireQuota(job);
+    this.deps.jobs.add(job);
+    this.deps.run.changed(job);
+    this.start(job);
+    return { [`${this.kind}JobArn`]: job.arn };
   }
 
-  protected require(call: ApiCall, missing: string): Job {
+  protected find({ account, region, input }: ApiCall): Job | undefined {
+    return this.deps.jobs.find(account, region, String(input[`${this.kind}JobName`]));
+  }
+
+  protected given(call: ApiCall): Job {
     const job = this.find(call);
-    if (!job) throw validationError(missing);
-    return job;
+    if (job) return job;
+    const isTraining = this.kind === 'Training';
+    throw validationError(
+      isTraining ? NOT_FOUND : `Could not find requested job with name: ${call.input.ProcessingJobName}`,
+    );
   }
 
   protected stop(job: Job): object {
@@ -110,6 +146,8 @@ export class JobOperations<Job extends StoredJob, Run extends RunningJob> {
     return {};
   }
 }
+
+export const NOT_FOUND = 'Requested resource not found.';
 
 const DEFAULT_PAGE = 10;
 

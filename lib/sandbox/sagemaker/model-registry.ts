@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type ApiCall, ServiceError, validationError } from '../wire/api-call';
+import { type ApiCall, partitionOf, ServiceError, validationError } from '../wire/api-call';
 import { JobStore } from './job-store';
 import { tagMap } from './request-rules';
 
-export interface ModelGroup {
+interface ModelGroup {
   name: string;
   arn: string;
   account: string;
@@ -40,18 +40,11 @@ export class ModelRegistry {
     CreateModelPackage: (call) => this.createVersion(call),
     DescribeModelPackage: (call) => this.describeVersion(call),
   };
-  private readonly groups = new JobStore<ModelGroup>();
-
-  constructor(private readonly partitionOf: (region: string) => string) {}
-
-  /** The group with this ARN, for reading and changing its tags. */
-  findByArn(arn: string): ModelGroup | undefined {
-    return this.groups.findByArn(arn);
-  }
+  readonly groups = new JobStore<ModelGroup>();
 
   private createGroup({ input, account, region }: ApiCall): unknown {
     const name = String(input.ModelPackageGroupName);
-    const arn = modelGroupArn({ partition: this.partitionOf(region), region, account }, name);
+    const arn = modelGroupArn({ partition: partitionOf(region), region, account }, name);
     if (this.groups.find(account, region, name)) throw validationError(`Model Package Group already exists: ${arn}`);
     const tags = tagMap(input.Tags as { Key: string; Value: string }[] | undefined);
     this.groups.add({ name, arn, account, region, tags, versions: [] });
@@ -64,7 +57,11 @@ export class ModelRegistry {
       throw validationError('The sandbox registers versions of model package groups only.');
     // A version uses the tags of its group, and may have none of its own.
     if (request.Tags !== undefined) throw validationError('Tags are not supported for versioned model packages.');
-    const group = this.requireGroup(call, String(request.ModelPackageGroupName));
+    const { account, region } = call;
+    const name = String(request.ModelPackageGroupName).split('/').at(-1) ?? '';
+    const group = this.groups.find(account, region, name);
+    const groupArn = modelGroupArn({ partition: partitionOf(region), region, account }, name);
+    if (!group) throw validationError(`ModelPackageGroup ${groupArn} does not exist.`);
     const token = ClientToken as string | undefined;
     const digest = createHash('sha256').update(JSON.stringify(request)).digest('hex');
     const same = token === undefined ? undefined : group.versions.find((one) => one.token === token);
@@ -93,15 +90,5 @@ export class ModelRegistry {
       ModelPackageStatus: 'Completed',
       ModelPackageStatusDetails: { ValidationStatuses: [] },
     };
-  }
-
-  private requireGroup({ account, region }: ApiCall, nameOrArn: string): ModelGroup {
-    const name = nameOrArn.split('/').at(-1) ?? '';
-    const group = this.groups.find(account, region, name);
-    if (!group) {
-      const arn = modelGroupArn({ partition: this.partitionOf(region), region, account }, name);
-      throw validationError(`ModelPackageGroup ${arn} does not exist.`);
-    }
-    return group;
   }
 }

@@ -1,5 +1,5 @@
 import type { CreateProcessingJobCommandInput, ProcessingJobStatus } from '@aws-sdk/client-sagemaker';
-import { seconds, selected, text } from './describe-training';
+import { seconds, selected, text, timesOf } from './describe-training';
 import type { StoredJob } from './job-store';
 
 /** The request as the service stores it; tags are stored separately. */
@@ -20,10 +20,7 @@ export function describeProcessingJob(job: ProcessingJob): object {
     ...request,
     ProcessingResources: { ClusterConfig: { ...config, ...selected(config, job.cluster) } },
     ...state(job),
-    ProcessingStartTime: seconds(job.startedAt),
-    ProcessingEndTime: seconds(job.endedAt),
-    LastModifiedTime: seconds(job.modifiedAt),
-    CreationTime: seconds(job.createdAt),
+    ...timesOf('Processing', job, seconds),
   };
 }
 
@@ -42,10 +39,7 @@ export function processingEventDetail(job: ProcessingJob): object {
   return {
     ...job.request,
     ...state(job),
-    CreationTime: text(job.createdAt),
-    ProcessingStartTime: text(job.startedAt),
-    ProcessingEndTime: text(job.endedAt),
-    LastModifiedTime: text(job.modifiedAt),
+    ...timesOf('Processing', job, text),
     Tags: job.tags,
   };
 }

@@ -1,11 +1,8 @@
-import { type Authority, partitionOf } from '../access/authority';
 import { clusterOptions } from '../jobs/cluster';
-import type { JobServices } from '../jobs/job-services';
 import { ProcessingRun } from '../jobs/processing-run';
 import { requireWithinLimits } from '../quotas/limit-check';
-import type { QuotaStore } from '../quotas/quota-store';
-import { type ApiCall, refuseIf, ServiceError } from '../wire/api-call';
-import { acceptedJob, isTerminal, JobOperations, type JobStore, listPage } from './job-store';
+import { type ApiCall, refuseIf } from '../wire/api-call';
+import { acceptedJob, isTerminal, type JobDeps, JobOperations, listPage } from './job-store';
 import {
   clusterConfig,
   describeProcessingJob,
@@ -13,15 +10,7 @@ import {
   type ProcessingRequest,
   processingJobSummary,
 } from './processing-job';
-import { tagMap } from './request-rules';
 import { sumUsage } from './warm-pools';
-
-export interface ProcessingDeps {
-  jobs: JobStore<ProcessingJob>;
-  quotas: QuotaStore;
-  authority: Authority;
-  run: JobServices<ProcessingJob>;
-}
 
 /** Every container path that the service fills or reads must be below this one. */
 const LOCAL_ROOT = '/opt/ml/processing/';
@@ -37,52 +26,34 @@ export class ProcessingOperations extends JobOperations<ProcessingJob, Processin
     StopProcessingJob: (call) => this.stop(this.given(call)),
   };
 
-  constructor(private readonly deps: ProcessingDeps) {
-    super('Processing', deps.jobs);
+  constructor(deps: JobDeps<ProcessingJob>) {
+    super('Processing', deps);
   }
 
-  private async create(call: ApiCall): Promise<unknown> {
-    const { Tags, ...request } = call.input as unknown as ProcessingRequest & {
-      Tags?: { Key: string; Value: string }[];
-    };
-    requireSaneRequest(request);
-    const { account, region } = call;
-    const place = { account, region, partition: partitionOf(region) };
-    const given = { name: request.ProcessingJobName, request, tags: tagMap(Tags), now: Date.now() };
-    const job: ProcessingJob = acceptedJob('processing-job', place, given);
-    await this.deps.authority.requireServiceTrust(request.RoleArn ?? '', call, job.arn);
-    // No await from here on, so that two calls cannot both find the name or the quota free.
-    if (this.find(call)) {
-      throw new ServiceError('ResourceInUse', `Job name must be unique, and arn ${job.arn} already exists.`);
-    }
-    this.requireQuota(job);
-    this.deps.jobs.add(job);
+  private create(call: ApiCall): Promise<object> {
+    const job: ProcessingJob = acceptedJob<ProcessingRequest>('Processing', call);
+    requireSaneRequest(job.request);
+    return this.accept(job, call, `Job name must be unique, and arn ${job.arn} already exists.`);
+  }
+
+  protected override start(job: ProcessingJob): void {
     const run = new ProcessingRun(job, this.deps.run);
     this.runs.set(job.arn, run);
     void run.finished.then(() => this.runs.delete(job.arn));
-    this.deps.run.changed(job);
-    return { ProcessingJobArn: job.arn };
   }
 
-  private requireQuota(job: ProcessingJob): void {
+  protected override requireQuota(job: ProcessingJob): void {
     const { account, region, request } = job;
+    const config = clusterConfig(request);
     const live = this.deps.jobs.in(account, region).filter((other) => !isTerminal(other));
     const held = live.flatMap((other) => clusterOptions(clusterConfig(other.request))[0]?.demands ?? []);
-    for (const { demands } of clusterOptions(clusterConfig(request))) {
-      requireWithinLimits(this.deps.quotas, {
-        account,
-        region,
-        kind: 'processing',
-        demands,
-        maxRuntimeSeconds: request.StoppingCondition?.MaxRuntimeInSeconds ?? 0,
-        volumeGiB: clusterConfig(request).VolumeSizeInGB,
-        usage: sumUsage(held),
-      });
-    }
-  }
-
-  private given(call: ApiCall): ProcessingJob {
-    return this.require(call, `Could not find requested job with name: ${call.input.ProcessingJobName}`);
+    const maxRuntimeSeconds = request.StoppingCondition?.MaxRuntimeInSeconds ?? 0;
+    requireWithinLimits(this.deps.quotas, job, {
+      kind: 'processing',
+      config,
+      maxRuntimeSeconds,
+      usage: sumUsage(held),
+    });
   }
 }
 
@@ -92,12 +63,9 @@ function requireSaneRequest(request: ProcessingRequest): void {
     Boolean(config.InstanceType) === Boolean(config.InstancePreferences?.length),
     'Specify exactly one of InstanceType and InstancePreferences in ClusterConfig.',
   );
-  const inputs = (request.ProcessingInputs ?? [])
-    .filter((input) => !input.AppManaged)
-    .map((input) => input.S3Input?.LocalPath);
-  const outputs = (request.ProcessingOutputConfig?.Outputs ?? [])
-    .filter((output) => !output.AppManaged)
-    .map((output) => output.S3Output?.LocalPath);
-  const outside = [...inputs, ...outputs].filter((localPath) => !localPath?.startsWith(LOCAL_ROOT));
+  const inputs = (request.ProcessingInputs ?? []).map((input) => ({ ...input, S3: input.S3Input }));
+  const outputs = (request.ProcessingOutputConfig?.Outputs ?? []).map((output) => ({ ...output, S3: output.S3Output }));
+  const local = [...inputs, ...outputs].filter(({ AppManaged }) => !AppManaged).map(({ S3 }) => S3?.LocalPath);
+  const outside = local.filter((localPath) => !localPath?.startsWith(LOCAL_ROOT));
   refuseIf(outside.length > 0, `LocalPath must begin with ${LOCAL_ROOT}, got ${outside[0] ?? 'none'}.`);
 }

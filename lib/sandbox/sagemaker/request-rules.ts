@@ -1,6 +1,6 @@
-import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
+import type { Channel, ResourceConfig, StoppingCondition } from '@aws-sdk/client-sagemaker';
 import { hasLocalNvme } from '../../core/catalog/instances/instances';
-import { type ApiCall, page, refuseIf, ServiceError, validationError } from '../wire/api-call';
+import { type ApiCall, page, refuseIf, validationError } from '../wire/api-call';
 import type { TrainingRequest } from './training-job';
 
 /** 28 days: StoppingCondition.MaxRuntimeInSeconds, @aws-sdk/client-sagemaker 3.1142.0. */
@@ -15,119 +15,84 @@ export const DEFAULT_RUNTIME_SECONDS = 86_400;
  * @throws ServiceError ValidationException at the first violated rule, like the service
  */
 export function requireSaneTrainingRequest(request: TrainingRequest): void {
-  requireAlgorithm(request);
-  const config = request.ResourceConfig;
+  const { AlgorithmSpecification: algorithm, ResourceConfig: config, StoppingCondition: condition } = request;
+  if (!algorithm) throw validationError('AlgorithmSpecification is required for a training job.');
+  refuseFirst({
+    'You must specify either TrainingImage or AlgorithmName, and not both.':
+      (algorithm.TrainingImage === undefined) === (algorithm.AlgorithmName === undefined),
+  });
   if (!config) throw validationError('ResourceConfig is required for a training job.');
-  requireInstances(config, request.EnableManagedSpotTraining === true);
-  requireStorage(config);
-  requireStoppingCondition(request);
+  const spot = request.EnableManagedSpotTraining === true;
+  refuseFirst(instanceRules(config, spot));
+  refuseFirst(storageRules(config));
+  if (!condition) throw validationError('StoppingCondition is required for a training job.');
+  refuseFirst(stoppingRules(condition, spot, Boolean(request.RetryStrategy)));
   requireChannels(request.InputDataConfig ?? [], config);
 }
 
-function requireAlgorithm({ AlgorithmSpecification: algorithm }: TrainingRequest): void {
-  if (!algorithm) throw validationError('AlgorithmSpecification is required for a training job.');
-  const { TrainingImage, AlgorithmName } = algorithm;
-  refuseIf(
-    (TrainingImage === undefined) === (AlgorithmName === undefined),
-    'You must specify either TrainingImage or AlgorithmName, and not both.',
-  );
+/** Messages, each with the condition under which it applies; the first one that does is thrown. */
+type Refusals = Readonly<Record<string, unknown>>;
+
+function refuseFirst(refusals: Refusals): void {
+  for (const [message, applies] of Object.entries(refusals)) refuseIf(applies, message);
 }
 
-function requireInstances(config: ResourceConfig, spot: boolean): void {
-  refuseIf(
-    config.SelectedInstanceType !== undefined || config.SelectedInstanceCount !== undefined,
-    'SelectedInstanceType and SelectedInstanceCount cannot be set in a request.',
-  );
-  const forms = [config.InstanceType, config.InstanceGroups?.length, config.InstancePreferences?.length].filter(
-    Boolean,
-  );
-  refuseIf(
-    forms.length !== 1,
-    'Specify exactly one of InstanceType, InstanceGroups and InstancePreferences in ResourceConfig.',
-  );
-  refuseIf(
-    config.InstanceType && config.InstanceCount === undefined,
-    'InstanceCount is required together with InstanceType.',
-  );
-  refuseIf(
-    config.InstanceGroups && config.InstanceCount !== undefined,
-    'InstanceCount cannot be set together with InstanceGroups.',
-  );
-  if (config.InstancePreferences) requirePreferences(config, spot);
-  refuseIf(
-    config.KeepAlivePeriodInSeconds && (spot || config.InstanceGroups),
-    'KeepAlivePeriodInSeconds is not supported with managed spot training or instance groups.',
-  );
+function instanceRules(config: ResourceConfig, spot: boolean): Refusals {
+  const { InstanceCount: count, InstanceGroups: groups, InstancePreferences: preferences } = config;
+  const forms = [config.InstanceType, groups?.length, preferences?.length].filter(Boolean);
+  const counted = preferences?.filter((p) => p.InstanceCount !== undefined).length ?? 0;
+  return {
+    'SelectedInstanceType and SelectedInstanceCount cannot be set in a request.':
+      config.SelectedInstanceType !== undefined || config.SelectedInstanceCount !== undefined,
+    'Specify exactly one of InstanceType, InstanceGroups and InstancePreferences in ResourceConfig.':
+      forms.length !== 1,
+    'InstanceCount is required together with InstanceType.': config.InstanceType && count === undefined,
+    'InstanceCount cannot be set together with InstanceGroups.': groups && count !== undefined,
+    'InstancePreferences cannot be used with EnableManagedSpotTraining or InstancePlacementConfig.':
+      preferences && (spot || config.InstancePlacementConfig),
+    'Set InstanceCount either on every InstancePreference or once in ResourceConfig.':
+      preferences && (count === undefined ? counted !== preferences.length : counted > 0),
+    'TrainingPlanArn cannot be set together with TrainingPlanArns of an InstancePreference.':
+      config.TrainingPlanArn && preferences?.some((p) => p.TrainingPlanArns),
+    'KeepAlivePeriodInSeconds is not supported with managed spot training or instance groups.':
+      config.KeepAlivePeriodInSeconds && (spot || groups),
+  };
 }
 
-function requirePreferences(config: ResourceConfig, spot: boolean): void {
-  refuseIf(
-    spot || config.InstancePlacementConfig,
-    'InstancePreferences cannot be used with EnableManagedSpotTraining or InstancePlacementConfig.',
-  );
-  const preferences = config.InstancePreferences ?? [];
-  const counted = preferences.filter((p) => p.InstanceCount !== undefined).length;
-  const once = config.InstanceCount !== undefined;
-  refuseIf(
-    once ? counted > 0 : counted !== preferences.length,
-    'Set InstanceCount either on every InstancePreference or once in ResourceConfig.',
-  );
-  refuseIf(
-    config.TrainingPlanArn && preferences.some((p) => p.TrainingPlanArns),
-    'TrainingPlanArn cannot be set together with TrainingPlanArns of an InstancePreference.',
-  );
-}
-
-function requireStorage(config: ResourceConfig): void {
+function storageRules(config: ResourceConfig): Refusals {
   const types = instanceTypesOf(config);
   const onInstance = types.filter(hasLocalNvme);
-  refuseIf(
-    config.VolumeKmsKeyId && onInstance.length > 0,
-    `VolumeKmsKeyId is not supported for instance type ${onInstance[0]}, which uses local storage.`,
-  );
-  refuseIf(
-    config.VolumeSizeInGB === undefined && onInstance.length < types.length,
-    'VolumeSizeInGB is required for instance types without local storage.',
-  );
+  return {
+    [`VolumeKmsKeyId is not supported for instance type ${onInstance[0]}, which uses local storage.`]:
+      config.VolumeKmsKeyId && onInstance.length > 0,
+    'VolumeSizeInGB is required for instance types without local storage.':
+      config.VolumeSizeInGB === undefined && onInstance.length < types.length,
+  };
 }
 
 /** Every instance type a ResourceConfig names. */
 export function instanceTypesOf(config: ResourceConfig): string[] {
-  const named = [
-    config.InstanceType,
-    ...[...(config.InstanceGroups ?? []), ...(config.InstancePreferences ?? [])].map((g) => g.InstanceType),
-  ];
-  return named.filter((type): type is NonNullable<typeof type> => type !== undefined);
+  const several = [...(config.InstanceGroups ?? []), ...(config.InstancePreferences ?? [])];
+  return [config, ...several].flatMap(({ InstanceType }) => InstanceType ?? []);
 }
 
-function requireStoppingCondition(request: TrainingRequest): void {
-  const condition = request.StoppingCondition;
-  if (!condition) throw validationError('StoppingCondition is required for a training job.');
-  const runtime = condition.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS;
-  refuseIf(
-    runtime > MAX_RUNTIME_SECONDS,
-    `MaxRuntimeInSeconds must be at most ${MAX_RUNTIME_SECONDS}, got ${runtime}.`,
-  );
-  const wait = condition.MaxWaitTimeInSeconds;
-  refuseIf(
-    request.EnableManagedSpotTraining && wait === undefined,
-    'MaxWaitTimeInSeconds is required when EnableManagedSpotTraining is true.',
-  );
-  refuseIf(
-    wait !== undefined && !request.EnableManagedSpotTraining && !request.RetryStrategy,
-    'MaxWaitTimeInSeconds is only supported with EnableManagedSpotTraining or RetryStrategy.',
-  );
-  refuseIf(
-    wait !== undefined && wait < runtime,
-    `Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to MaxRuntimeInSeconds (${runtime}).`,
-  );
+function stoppingRules(condition: StoppingCondition, spot: boolean, retries: boolean): Refusals {
+  const { MaxRuntimeInSeconds: runtime = DEFAULT_RUNTIME_SECONDS, MaxWaitTimeInSeconds: wait } = condition;
+  return {
+    [`MaxRuntimeInSeconds must be at most ${MAX_RUNTIME_SECONDS}, got ${runtime}.`]: runtime > MAX_RUNTIME_SECONDS,
+    'MaxWaitTimeInSeconds is required when EnableManagedSpotTraining is true.': spot && wait === undefined,
+    'MaxWaitTimeInSeconds is only supported with EnableManagedSpotTraining or RetryStrategy.':
+      wait !== undefined && !spot && !retries,
+    [`Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to MaxRuntimeInSeconds (${runtime}).`]:
+      wait !== undefined && wait < runtime,
+  };
 }
 
 function requireChannels(channels: readonly Channel[], config: ResourceConfig): void {
   const names = channels.map((channel) => channel.ChannelName);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   refuseIf(twice !== undefined, `Duplicate channel name '${twice}' in InputDataConfig.`);
-  for (const channel of channels) requireDataSource(channel);
+  for (const channel of channels) refuseFirst(sourceRules(channel));
   const grouped = channels.filter((c) => c.DataSource?.S3DataSource?.InstanceGroupNames?.length).length;
   const s3 = channels.filter((c) => c.DataSource?.S3DataSource).length;
   refuseIf(
@@ -136,24 +101,22 @@ function requireChannels(channels: readonly Channel[], config: ResourceConfig): 
   );
 }
 
-function requireDataSource(channel: Channel): void {
-  const source = channel.DataSource;
+function sourceRules({ ChannelName: name, DataSource: source, InputMode: mode }: Channel): Refusals {
   const sources = [source?.S3DataSource, source?.FileSystemDataSource, source?.DatasetSource].filter(Boolean);
-  refuseIf(sources.length !== 1, `Channel '${channel.ChannelName}' must have exactly one data source.`);
   const type = source?.S3DataSource?.S3DataType;
-  refuseIf(
-    channel.InputMode === 'FastFile' && type !== undefined && type !== 'S3Prefix',
-    `Channel '${channel.ChannelName}': input mode FastFile supports S3DataType S3Prefix only.`,
-  );
+  return {
+    [`Channel '${name}' must have exactly one data source.`]: sources.length !== 1,
+    [`Channel '${name}': input mode FastFile supports S3DataType S3Prefix only.`]:
+      mode === 'FastFile' && type !== undefined && type !== 'S3Prefix',
+  };
 }
 
-interface Tag {
+export interface Tag {
   Key: string;
   Value: string;
 }
 
 interface Tagged {
-  arn: string;
   account: string;
   region: string;
   tags: Record<string, string>;
@@ -166,37 +129,32 @@ export function tagMap(tags: readonly Tag[] = []): Record<string, string> {
   return Object.fromEntries(tags.map(({ Key, Value }) => [Key, Value]));
 }
 
-/** AddTags, ListTags and DeleteTags for all resources of the sandbox. */
-export class TagOperations {
-  readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
-    AddTags: (call) => {
-      const resource = this.require(call);
+/** AddTags, ListTags and DeleteTags for all resources of the sandbox, which `find` finds by their ARNs. */
+export function tagOperations(find: (arn: string) => Tagged | undefined) {
+  const given = (call: ApiCall): Tagged => {
+    const resource = find(String(call.input.ResourceArn));
+    if (resource?.account === call.account && resource.region === call.region) return resource;
+    throw validationError('Requested resource not found.');
+  };
+  return {
+    AddTags: (call: ApiCall) => {
+      const resource = given(call);
       const merged = { ...resource.tags, ...tagMap(call.input.Tags as Tag[]) };
       refuseIf(Object.keys(merged).length > MAX_TAGS, `A resource cannot have more than ${MAX_TAGS} tags.`);
       resource.tags = merged;
       return { Tags: tagList(merged) };
     },
-    ListTags: (call) => {
-      const { items, nextToken } = page(tagList(this.require(call).tags), call.input, DEFAULT_PAGE);
+    ListTags: (call: ApiCall) => {
+      const { items, nextToken } = page(tagList(given(call).tags), call.input, DEFAULT_PAGE);
       return { Tags: items, NextToken: nextToken };
     },
-    DeleteTags: (call) => {
-      const resource = this.require(call);
+    DeleteTags: (call: ApiCall) => {
+      const resource = given(call);
       const gone = new Set(call.input.TagKeys as string[]);
       resource.tags = Object.fromEntries(Object.entries(resource.tags).filter(([key]) => !gone.has(key)));
       return {};
     },
   };
-
-  constructor(private readonly find: (arn: string) => Tagged | undefined) {}
-
-  private require(call: ApiCall): Tagged {
-    const resource = this.find(String(call.input.ResourceArn));
-    if (!resource || resource.account !== call.account || resource.region !== call.region) {
-      throw new ServiceError('ValidationException', 'Requested resource not found.');
-    }
-    return resource;
-  }
 }
 
 const tagList = (tags: Record<string, string>): Tag[] => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));

@@ -1,21 +1,21 @@
-import { type Authority, partitionOf } from '../access/authority';
+import type { Authority } from '../access/authority';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { JobHost } from '../jobs/attempt';
-import type { TimeScale } from '../jobs/job-services';
+import type { TimeScale } from '../jobs/job-run';
 import type { Hook } from '../ministack/hook';
 import type { QuotaStore } from '../quotas/quota-store';
 import { type ApiCall, logError } from '../wire/api-call';
 import { trainingEventDetail } from './describe-training';
 import { JobStore } from './job-store';
-import { type ModelGroup, ModelRegistry } from './model-registry';
+import { ModelRegistry } from './model-registry';
 import { type ProcessingJob, processingEventDetail } from './processing-job';
 import { ProcessingOperations } from './processing-operations';
-import { TagOperations } from './request-rules';
+import { tagOperations } from './request-rules';
 import type { TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
 import { WarmPools } from './warm-pools';
 
-export interface SageMakerDeps {
+interface SageMakerDeps {
   quotas: QuotaStore;
   authority: Authority;
   faults: FaultPlan;
@@ -33,34 +33,29 @@ export class SageMaker {
   private readonly training: TrainingOperations;
   private readonly processing: ProcessingOperations;
   private readonly warmPools: WarmPools;
-  private readonly models = new ModelRegistry(partitionOf);
+  private readonly models = new ModelRegistry();
 
   constructor(deps: SageMakerDeps) {
     const { quotas, authority, faults, host, time } = deps;
     const { trainingJobs: jobs, processingJobs } = this;
     this.warmPools = new WarmPools(jobs, quotas, time.secondsPerLimitSecond);
     const shared = { host, faults, time };
-    const training = {
-      ...shared,
-      changed: (job: TrainingJob) => announce(deps.hook, job, 'Training', trainingEventDetail(job)),
-    };
-    this.training = new TrainingOperations({ jobs, quotas, authority, warmPools: this.warmPools, run: training });
-    const processing = {
-      ...shared,
-      changed: (job: ProcessingJob) => announce(deps.hook, job, 'Processing', processingEventDetail(job)),
-    };
-    this.processing = new ProcessingOperations({ jobs: processingJobs, quotas, authority, run: processing });
-    const tags = new TagOperations((arn) => this.taggedBy(arn));
+    const trained = (job: TrainingJob) => announce(deps.hook, job, 'Training', trainingEventDetail(job));
+    const training = { jobs, quotas, authority, run: { ...shared, changed: trained } };
+    this.training = new TrainingOperations(training, this.warmPools);
+    const processed = (job: ProcessingJob) => announce(deps.hook, job, 'Processing', processingEventDetail(job));
+    const processing = { jobs: processingJobs, quotas, authority, run: { ...shared, changed: processed } };
+    this.processing = new ProcessingOperations(processing);
     this.operations = {
       ...this.training.operations,
       ...this.processing.operations,
-      ...tags.operations,
+      ...tagOperations((arn) => this.taggedBy(arn)),
       ...this.models.operations,
     };
   }
 
-  private taggedBy(arn: string): TrainingJob | ProcessingJob | ModelGroup | undefined {
-    return this.trainingJobs.findByArn(arn) ?? this.processingJobs.findByArn(arn) ?? this.models.findByArn(arn);
+  private taggedBy(arn: string) {
+    return this.trainingJobs.findByArn(arn) ?? this.processingJobs.findByArn(arn) ?? this.models.groups.findByArn(arn);
   }
 
   async shutdown(): Promise<void> {

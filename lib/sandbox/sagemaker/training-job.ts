@@ -1,5 +1,6 @@
 import type { CreateTrainingJobCommandInput, SecondaryStatus, TrainingJobStatus } from '@aws-sdk/client-sagemaker';
-import { acceptedJob, isTerminal, type JobPlace, type StoredJob } from './job-store';
+import type { ApiCall } from '../wire/api-call';
+import { acceptedJob, isTerminal, type StoredJob } from './job-store';
 
 /** The request as the service stores it; tags are stored separately. */
 export type TrainingRequest = Omit<CreateTrainingJobCommandInput, 'Tags'>;
@@ -12,10 +13,8 @@ interface Transition {
   message: string;
 }
 
-type WarmPoolState = 'Available' | 'InUse' | 'Reused' | 'Terminated';
-
 interface WarmPool {
-  status: WarmPoolState;
+  status: 'Available' | 'InUse' | 'Reused' | 'Terminated';
   reusedBy?: string;
   /** Since when the instances have been available for another job, and until when at most. */
   availableAt?: number;
@@ -47,20 +46,15 @@ const MESSAGES: Partial<Record<SecondaryStatus, string>> = {
   MaxWaitTimeExceeded: 'Training job wait time exceeded MaxWaitTimeInSeconds provided',
 };
 
-export function newTrainingJob(
-  place: JobPlace,
-  request: TrainingRequest,
-  tags: Record<string, string>,
-  now: number,
-): TrainingJob {
+export function newTrainingJob(call: ApiCall): TrainingJob {
   const job: TrainingJob = {
-    ...acceptedJob('training-job', place, { name: request.TrainingJobName, request, tags, now }),
+    ...acceptedJob<TrainingRequest>('Training', call),
     secondaryStatus: 'Starting',
     transitions: [],
     usedMs: 0,
     finalMetrics: {},
   };
-  enter(job, 'Starting', now);
+  enter(job, 'Starting', job.createdAt);
   return job;
 }
 

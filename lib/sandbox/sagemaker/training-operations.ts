@@ -1,23 +1,11 @@
-import { type Authority, partitionOf } from '../access/authority';
-import { clusterOptions } from '../jobs/cluster';
-import type { RunServices } from '../jobs/job-services';
 import { TrainingRun } from '../jobs/training-run';
 import { requireWithinLimits } from '../quotas/limit-check';
-import type { QuotaStore } from '../quotas/quota-store';
 import { type ApiCall, refuseIf, ServiceError } from '../wire/api-call';
 import { describeTrainingJob, trainingJobSummary } from './describe-training';
-import { isTerminal, JobOperations, type JobStore, listPage } from './job-store';
-import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest, tagMap } from './request-rules';
+import { isTerminal, type JobDeps, JobOperations, listPage, NOT_FOUND } from './job-store';
+import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest } from './request-rules';
 import { newTrainingJob, type TrainingJob, type TrainingRequest } from './training-job';
 import { kindOf, trainingUsage, type WarmPools } from './warm-pools';
-
-export interface TrainingDeps {
-  jobs: JobStore<TrainingJob>;
-  quotas: QuotaStore;
-  authority: Authority;
-  warmPools: WarmPools;
-  run: RunServices;
-}
 
 export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
@@ -29,8 +17,11 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
     DeleteTrainingJob: (call) => this.delete(call),
   };
 
-  constructor(private readonly deps: TrainingDeps) {
-    super('Training', deps.jobs);
+  constructor(
+    deps: JobDeps<TrainingJob>,
+    private readonly warmPools: WarmPools,
+  ) {
+    super('Training', deps);
   }
 
   private describe(job: TrainingJob): object {
@@ -39,65 +30,37 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
     return describeTrainingJob(job, Date.now(), ahead);
   }
 
-  private async create(call: ApiCall): Promise<unknown> {
-    const { Tags, ...request } = call.input as unknown as TrainingRequest & { Tags?: { Key: string; Value: string }[] };
-    requireSaneTrainingRequest(request);
-    const { account, region } = call;
-    const place = { account, region, partition: partitionOf(region) };
-    const job = newTrainingJob(place, request, tagMap(Tags), Date.now());
-    await this.deps.authority.requireServiceTrust(request.RoleArn ?? '', call, job.arn);
-    // No await from here on, so that two calls cannot both find the name or the quota free.
-    this.requireFreeName(job);
-    this.requireQuota(job);
-    this.deps.jobs.add(job);
-    this.deps.run.changed(job);
-    this.start(job);
-    return { TrainingJobArn: job.arn };
+  private create(call: ApiCall): Promise<object> {
+    const job = newTrainingJob(call);
+    requireSaneTrainingRequest(job.request);
+    const unique = 'Training job names must be unique within an AWS account and region';
+    return this.accept(job, call, `${unique}, and a training job with this name already exists (${job.arn})`);
   }
 
-  private requireFreeName(job: TrainingJob): void {
-    const existing = this.deps.jobs.find(job.account, job.region, job.name);
-    if (!existing) return;
-    throw new ServiceError(
-      'ResourceInUse',
-      'Training job names must be unique within an AWS account and region, and a training job with this name already ' +
-        `exists (${existing.arn})`,
-    );
-  }
-
-  private requireQuota(job: TrainingJob): void {
+  protected override requireQuota(job: TrainingJob): void {
     const { account, region, request } = job;
-    const pool = this.deps.warmPools.matching(job);
+    const pool = this.warmPools.matching(job);
     const others = this.deps.jobs.in(account, region).filter((other) => other !== pool);
     const kind = kindOf(job);
-    // The documentation does not say which quotas preferences must satisfy; all of them are checked, because any may be the one that is
-    // used.
-    for (const { demands } of clusterOptions(request.ResourceConfig ?? {})) {
-      requireWithinLimits(this.deps.quotas, {
-        account,
-        region,
-        kind,
-        demands,
-        maxRuntimeSeconds: request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS,
-        volumeGiB: request.ResourceConfig?.VolumeSizeInGB,
-        usage: trainingUsage(others, kind),
-      });
-    }
-  }
-
-  private start(job: TrainingJob): void {
-    const warm = this.deps.warmPools.claim(job);
-    const run = new TrainingRun(job, warm ? this.warmServices() : this.deps.run);
-    this.runs.set(job.arn, run);
-    void run.finished.then(() => {
-      if (this.runs.get(job.arn) === run) this.runs.delete(job.arn);
-      this.deps.warmPools.retain(job);
+    requireWithinLimits(this.deps.quotas, job, {
+      kind,
+      config: request.ResourceConfig ?? {},
+      maxRuntimeSeconds: request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS,
+      usage: trainingUsage(others, kind),
     });
   }
 
-  /** Instances of a warm pool are available immediately. */
-  private warmServices(): RunServices {
-    return { ...this.deps.run, time: { ...this.deps.run.time, startingSeconds: 0 } };
+  protected override start(job: TrainingJob): void {
+    const { warmPools } = this;
+    const { run: services } = this.deps;
+    // Instances of a warm pool are available immediately.
+    const warm = { ...services, time: { ...services.time, startingSeconds: 0 } };
+    const run = new TrainingRun(job, warmPools.claim(job) ? warm : services);
+    this.runs.set(job.arn, run);
+    void run.finished.then(() => {
+      if (this.runs.get(job.arn) === run) this.runs.delete(job.arn);
+      warmPools.retain(job);
+    });
   }
 
   private list(call: ApiCall): unknown {
@@ -121,7 +84,7 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
       'RemoteDebugConfig can be updated only while the job is Downloading or Training.',
     );
     if (ResourceConfig?.KeepAlivePeriodInSeconds !== undefined) {
-      this.deps.warmPools.setKeepAlive(job, ResourceConfig.KeepAlivePeriodInSeconds);
+      this.warmPools.setKeepAlive(job, ResourceConfig.KeepAlivePeriodInSeconds);
     }
     const changes = { ProfilerConfig, ProfilerRuleConfigurations, RemoteDebugConfig };
     const given = Object.entries(changes).filter(([, value]) => value !== undefined);
@@ -132,7 +95,7 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
 
   private delete(call: ApiCall): unknown {
     const job = this.find(call);
-    if (!job) throw new ServiceError('ResourceNotFound', 'Requested resource not found.');
+    if (!job) throw new ServiceError('ResourceNotFound', NOT_FOUND);
     if (!isTerminal(job) || job.warmPool?.status === 'Available') {
       throw new ServiceError(
         'ResourceInUse',
@@ -141,9 +104,5 @@ export class TrainingOperations extends JobOperations<TrainingJob, TrainingRun> 
     }
     this.deps.jobs.remove(job);
     return {};
-  }
-
-  private given(call: ApiCall): TrainingJob {
-    return this.require(call, 'Requested resource not found.');
   }
 }

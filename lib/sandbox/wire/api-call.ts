@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { REGIONS } from '../../core/catalog/regions';
 import { parseJson } from '../../core/config/formats/json';
 import { plainText } from '../../core/config/formats/plain-text';
 
@@ -44,6 +45,9 @@ export interface Caller {
   arn: string | null;
 }
 
+/** Partition of a Region: `aws`, `aws-cn`, ... */
+export const partitionOf = (region: string): string => REGIONS[region]?.partition ?? 'aws';
+
 const SCOPE = /Credential=([^/,\s]+)\/\d{8}\/([a-z0-9-]+)\/[a-z0-9-]+\/aws4_request/;
 
 /** Access key and region of a signed request. */
@@ -73,14 +77,11 @@ export const logError = (text: string): void => {
   process.stderr.write(`sandbox: ${plainText(text)}\n`);
 };
 
-export interface Page<T> {
-  items: T[];
-  /** Absent on the last page. */
-  nextToken?: string;
-}
-
-/** One page of a list, according to `MaxResults` and `NextToken` of the request. The token contains the start of the next page. */
-export function page<T>(all: readonly T[], input: Record<string, unknown>, defaultSize: number): Page<T> {
+/**
+ * One page of a list, according to `MaxResults` and `NextToken` of the request. The token contains the start of the next page; the last page
+ * has none.
+ */
+export function page<T>(all: readonly T[], input: Record<string, unknown>, defaultSize: number) {
   const size = Number(input.MaxResults ?? defaultSize);
   const start = input.NextToken === undefined ? 0 : decode(String(input.NextToken));
   const end = start + size;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
-import type { AddressInfo, Server } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import type { Certificate } from '../ministack/certificate';
 import { logError, ServiceError } from './api-call';
 
@@ -12,17 +12,13 @@ export type Answer = { status: number; body: unknown } | 'drop';
 /** Answers one request whose body has been read. */
 export type Handler = (request: IncomingMessage, body: Buffer) => Promise<Answer>;
 
-export interface HttpServer {
-  url: string;
-  port: number;
-  close(): Promise<void>;
-}
+export type HttpServer = Awaited<ReturnType<typeof listen>>;
 
 /** Largest body that a service reads; the real services reject far smaller requests. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 /** Listens on 127.0.0.1, over TLS if a certificate is given. */
-export async function listen(handler: Handler, port = 0, certificate?: Certificate): Promise<HttpServer> {
+export async function listen(handler: Handler, certificate?: Certificate) {
   const onRequest = (request: IncomingMessage, response: ServerResponse) => void serve(handler, request, response);
   const server = certificate
     ? https.createServer(
@@ -32,10 +28,10 @@ export async function listen(handler: Handler, port = 0, certificate?: Certifica
     : http.createServer(onRequest);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
+    server.listen(0, '127.0.0.1', resolve);
   });
-  const bound = ((server as Server).address() as AddressInfo).port;
-  return { url: `${certificate ? 'https' : 'http'}://127.0.0.1:${bound}`, port: bound, close: () => close(server) };
+  const { port } = server.address() as AddressInfo;
+  return { url: `${certificate ? 'https' : 'http'}://127.0.0.1:${port}`, port, close: () => close(server) };
 }
 
 function close(server: http.Server): Promise<void> {

@@ -40,10 +40,9 @@ function nested(model: ServiceModel, shape: Shape, value: unknown, at: string): 
 
 function structure(model: ServiceModel, shape: Shape, value: Record<string, unknown>, at: string): string[] {
   const prefix = at === '' ? '' : `${at}.`;
-  const missing = (shape.required ?? []).filter((name) => value[name] === undefined || value[name] === null);
-  const present = Object.entries(shape.members ?? {}).filter(
-    ([name]) => value[name] !== undefined && value[name] !== null,
-  );
+  const isMissing = (name: string) => value[name] === undefined || value[name] === null;
+  const missing = (shape.required ?? []).filter(isMissing);
+  const present = Object.entries(shape.members ?? {}).filter(([name]) => !isMissing(name));
   return [
     ...missing.map(
       (name) => `Value null at '${prefix}${lowerFirst(name)}' failed to satisfy constraint: Member must not be null`,
@@ -65,10 +64,8 @@ function constraintsOn(shape: Shape, value: unknown): string[] {
   const size = sizeOf(shape, value);
   const word = typeof value === 'number' ? 'value' : 'length';
   const broken: string[] = [];
-  if (size !== undefined && shape.max !== undefined && size > shape.max)
-    broken.push(`Member must have ${word} less than or equal to ${shape.max}`);
-  if (size !== undefined && shape.min !== undefined && size < shape.min)
-    broken.push(`Member must have ${word} greater than or equal to ${shape.min}`);
+  if (size > (shape.max ?? size)) broken.push(`Member must have ${word} less than or equal to ${shape.max}`);
+  if (size < (shape.min ?? size)) broken.push(`Member must have ${word} greater than or equal to ${shape.min}`);
   if (shape.type === 'string' && shape.pattern && !pattern(shape.pattern).test(String(value)))
     broken.push(`Member must satisfy regular expression pattern: ${shape.pattern}`);
   if (shape.type === 'string' && shape.enum && !shape.enum.includes(String(value)))
@@ -76,16 +73,18 @@ function constraintsOn(shape: Shape, value: unknown): string[] {
   return broken;
 }
 
-function sizeOf(shape: Shape, value: unknown): number | undefined {
-  if (typeof value === 'number') return shape.type === 'timestamp' ? undefined : value;
-  if (typeof value === 'string') return value.length;
-  if (Array.isArray(value)) return value.length;
-  return shape.type === 'map' ? Object.keys(value as object).length : undefined;
+/** What the limits of a shape are about; not a number if it has none. */
+function sizeOf(shape: Shape, value: unknown): number {
+  if (typeof value === 'number') return shape.type === 'timestamp' ? Number.NaN : value;
+  if (typeof value === 'string' || Array.isArray(value)) return value.length;
+  return shape.type === 'map' ? Object.keys(value as object).length : Number.NaN;
 }
 
+const isObject = (value: unknown) => typeof value === 'object' && !Array.isArray(value);
+
 const JSON_TYPE: Readonly<Record<string, (value: unknown) => boolean>> = {
-  structure: (v) => typeof v === 'object' && !Array.isArray(v),
-  map: (v) => typeof v === 'object' && !Array.isArray(v),
+  structure: isObject,
+  map: isObject,
   list: Array.isArray,
   string: (v) => typeof v === 'string',
   boolean: (v) => typeof v === 'boolean',

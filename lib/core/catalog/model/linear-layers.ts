@@ -6,18 +6,12 @@ import type { ModelShape } from './shape';
  * Linear layers of a block that have the same name and size in the built-in trainer, for adapters and quantization. A test compares them
  * with the trainer's modules (test/containers/test_adapter_families.py).
  */
-export interface LinearLayers {
-  name: string;
-  inputs: number;
-  outputs: number;
-  /** Their number in a block, and how many of them process one token. */
-  count: number;
-  active: number;
-}
+export type LinearLayers = ReturnType<typeof layer>;
 
 /** Layers that are not quantized: they are small and decide for whole tokens. */
 const DECIDING = ['router', 'shared_gate'];
 
+/** `count`: their number in a block; `active`: how many of them process one token. */
 const layer = (name: string, inputs: number, outputs: number) => ({ name, inputs, outputs, count: 1, active: 1 });
 
 function ofAttention({ hidden, heads, kvHeads, headSize, valueHeadSize = headSize, latent }: BlockShape) {

@@ -4,16 +4,7 @@ import { hasExperts, headSizeOf, sharedFfnOf } from './parameters';
 import type { ModelShape } from './shape';
 
 /** What the built-in trainer cannot do with a model. Rules refuse it before a launch, and the trainer by job.json. */
-export interface TrainerLimits {
-  /** Parts that it does not compute. */
-  untrained: string[];
-  /** Parts that its other libraries than FSDP do not have. */
-  beyondLlama: string[];
-  /** Parts that tensor parallelism does not split. */
-  unsplit: string[];
-  /** Inner sizes that tensor parallelism must divide, by the names of options. */
-  split: Record<string, number>;
-}
+export type TrainerLimits = ReturnType<typeof trainerLimits>;
 
 /** A model as job.json describes it to the built-in trainer: with what follows from the fields of a run file, which only this function knows. */
 export const trainedModel = <M extends ModelShape>(m: M) => ({
@@ -32,7 +23,7 @@ function usualFamily(m: ModelShape): string {
 }
 
 /** The limits of a model. */
-export const trainerLimits = (m: ModelShape): TrainerLimits => ({
+export const trainerLimits = (m: ModelShape) => ({
   untrained: untrainedParts(m),
   beyondLlama: partsBeyondLlama(m),
   unsplit: unsplitParts(m),

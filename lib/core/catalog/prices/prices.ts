@@ -104,18 +104,14 @@ export function findPrice(
 }
 
 /** The price of a region, or of another one if there is none. The note says if it is from another region. */
-function nearest(
-  rows: Readonly<Record<string, ObservedPrice>> = {},
-  region: string,
-): (Omit<Price, 'basis'> & { basis: 'observed' | 'other-region' }) | undefined {
+function nearest(rows: Readonly<Record<string, ObservedPrice>> = {}, region: string) {
   const here = rows[region];
   const [place, row] = here ? [region, here] : (Object.entries(rows)[0] ?? []);
   if (place === undefined || !row) return undefined;
   const { usdPerHour, asOf, what } = row;
   const note = `${what ? `${what} in` : 'list price of'} ${place}, ${asOf}`;
-  return here
-    ? { usdPerHour, asOf, basis: 'observed', note }
-    : { usdPerHour, asOf, basis: 'other-region', note: `${note}; ${region} may differ` };
+  if (here) return { usdPerHour, asOf, basis: 'observed' as const, note };
+  return { usdPerHour, asOf, basis: 'other-region' as const, note: `${note}; ${region} may differ` };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Issue, issue } from '../../config/issue';
+import { issue } from '../../config/issue';
 import { requestedGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
 import type { RunPlan } from '../run/plan-run';
@@ -30,33 +30,6 @@ export interface ReservedPlan {
   note?: string;
 }
 
-/** One way to complete the run. Times are ISO 8601. */
-export interface Offer {
-  /** How it obtains its instances. */
-  kind: 'on-demand' | 'spot' | ReservedPlan['kind'];
-  /** Id of the training plan offering, or ARN of the plan. */
-  id?: string;
-  /**
-   * Median time of the first and of the last step over all simulated courses, and their 80 % interval; null where fewer than half end
-   * within the reserved time.
-   */
-  startAt: string;
-  startInterval80: [string, string];
-  endAt: string | null;
-  endInterval80: [string, string] | null;
-  /** Expected cost including failures, restarts and saves; null = no price known. A training plan on offer is paid in full. */
-  usd: number | null;
-  usdInterval80: [number, number] | null;
-  /** Share of the simulated courses that are complete by the date. */
-  chance: number;
-  makesDate: boolean;
-  /** The latest launch that is complete by the date with 90 % probability; null when it has passed. */
-  latestStartAt: string | null;
-  /** The source of the assumed waits and failures. */
-  basis: string;
-  note: string;
-}
-
 /** Input of `plan --by`: the run, the date, and the known facts about capacity. */
 export interface Question {
   work: Work;
@@ -85,7 +58,10 @@ export function offersBy(question: Question): Offer[] {
   return offers.sort((a, b) => rank(a) - rank(b));
 }
 
-function marketOffer({ work, now, by, usdPerHour, history }: Question, kind: 'on-demand' | 'spot'): Offer {
+/** One way to complete the run. */
+export type Offer = ReturnType<typeof marketOffer | typeof planOffer>;
+
+function marketOffer({ work, now, by, usdPerHour, history }: Question, kind: 'on-demand' | 'spot') {
   const seen = history[kind] ?? NO_HISTORY;
   const courses = coursesOf(work, kind, seen);
   const rate = kind === 'spot' ? usdPerHour.spot : usdPerHour.onDemand;
@@ -93,16 +69,19 @@ function marketOffer({ work, now, by, usdPerHour, history }: Question, kind: 'on
   const bills = rate === null ? undefined : sorted(courses.map((c) => c.billedHours * rate));
   return {
     kind,
+    id: undefined,
     ...times(sorted(courses.map((c) => now + c.waitHours * HOUR_MS)), ends),
+    /** Expected cost including failures, restarts and saves; null = no price known. */
     usd: bills ? quantile(bills, 0.5) : null,
-    usdInterval80: bills ? [quantile(bills, 0.1), quantile(bills, 0.9)] : null,
+    usdInterval80: bills ? intervalOf(bills) : null,
     ...judged(ends, by, now, by - (quantile(ends, SURE) - now)),
+    /** The source of the assumed waits and failures. */
     basis: basisOf(seen, kind),
     note: '',
   };
 }
 
-function planOffer({ work, now, by }: Question, plan: ReservedPlan): Offer {
+function planOffer({ work, now, by }: Question, plan: ReservedPlan) {
   const courses = coursesOf(work, 'reserved', NO_HISTORY);
   const begin = Math.max(now, plan.blocks[0]?.from ?? now);
   const starts = sorted(courses.map((c) => begin + c.waitHours * HOUR_MS));
@@ -115,8 +94,9 @@ function planOffer({ work, now, by }: Question, plan: ReservedPlan): Offer {
     kind: plan.kind,
     id: plan.id,
     ...times(starts, ends),
+    /** A training plan on offer is paid in full. */
     usd: plan.usd,
-    usdInterval80: plan.usd === null ? null : [plan.usd, plan.usd],
+    usdInterval80: plan.usd === null ? null : intervalOf([plan.usd]),
     ...judged(ends, by, now, isLarge ? latest : Number.NEGATIVE_INFINITY),
     basis: basisOf(NO_HISTORY, 'reserved'),
     note: [...small, ...(plan.note ? [plan.note] : [])].join('; '),
@@ -145,17 +125,26 @@ function latestWithin(blocks: readonly Block[], by: number, ms: number): number 
   return Math.max(Number.NEGATIVE_INFINITY, ...moments);
 }
 
+const intervalOf = (values: readonly number[]): [number, number] => [quantile(values, 0.1), quantile(values, 0.9)];
+const datesOf = ([low, high]: [number, number]): [string, string] => [iso(low), iso(high)];
+
+/**
+ * Median time of the first and of the last step over all simulated courses, and their 80 % interval; null where fewer than half end within the
+ * reserved time. Times are ISO 8601.
+ */
 function times(starts: readonly number[], ends: readonly number[]) {
   const isSeen = Number.isFinite(quantile(ends, 0.5));
-  const last = ends.filter(Number.isFinite);
   return {
     startAt: iso(quantile(starts, 0.5)),
-    startInterval80: [iso(quantile(starts, 0.1)), iso(quantile(starts, 0.9))] as [string, string],
+    startInterval80: datesOf(intervalOf(starts)),
     endAt: isSeen ? iso(quantile(ends, 0.5)) : null,
-    endInterval80: isSeen ? ([iso(quantile(last, 0.1)), iso(quantile(last, 0.9))] as [string, string]) : null,
+    endInterval80: isSeen ? datesOf(intervalOf(ends.filter(Number.isFinite))) : null,
   };
 }
 
+/**
+ * Share of the simulated courses that are complete by the date, and the latest launch that is with 90 % probability; null when it has passed.
+ */
 function judged(ends: readonly number[], by: number, now: number, latest: number) {
   const chance = ends.filter((end) => end <= by).length / ends.length;
   return { chance, makesDate: chance >= SURE, latestStartAt: latest >= now ? iso(latest) : null };
@@ -173,16 +162,11 @@ const iso = (at: number): string => new Date(Math.round(at / 60_000) * 60_000).t
 /** Latest date: training plans are sold up to eight weeks ahead and last at most half a year. */
 export const MAX_DAYS_AHEAD = 366;
 
-/** Criteria for the search for training plans. */
-export interface PlanNeeds {
-  instanceType: string;
-  instances: number;
-  /** Hours that the run takes with 90 % probability. */
-  hours: number;
-}
-
-/** The criteria of a run for a training plan; issues when the file does not state how long to train. */
-export function planNeeds(run: RunSpec, plan: RunPlan): PlanNeeds | Issue[] {
+/**
+ * The criteria of a run for a training plan, with the hours that it takes with 90 % probability; issues when the file does not state how long
+ * to train.
+ */
+export function planNeeds(run: RunSpec, plan: RunPlan) {
   const { hours } = plan.interval80;
   if (plan.hours === null || !hours)
     return [
@@ -202,14 +186,17 @@ export const isOneType = (run: RunSpec): boolean => requestedGroupsOf(run.comput
 /** All ways to finish a run by a date. `planNeeds` gives the criteria for the training plans. */
 export function runOffers(
   plan: RunPlan,
-  needs: PlanNeeds,
+  { instances }: { instances: number },
   { now, by, history, plans }: Pick<Question, 'now' | 'by' | 'history' | 'plans'>,
 ): Offer[] {
   const { hours, checkpoint, failureSeconds, usd, interval80 } = plan;
   return offersBy({
     work: {
-      ...{ checkpoint, failureSeconds, instances: needs.instances },
-      ...{ hours: hours ?? 0, hours80: interval80.hours ?? [0, 0] },
+      checkpoint,
+      failureSeconds,
+      instances,
+      hours: hours ?? 0,
+      hours80: interval80.hours ?? [0, 0],
     },
     now,
     by,

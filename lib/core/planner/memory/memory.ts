@@ -17,22 +17,14 @@ import { headsOf, largestMatrix, meanLayerParameters, mostOfKinds, stageLayers }
 import { tokensPerRank } from '../time/compute';
 import { heldActivations } from './activations';
 
-/** Bytes on one GPU that live from step to step. */
-interface HeldState {
-  parameters: number;
-  gradients: number;
-  optimizer: number;
-  /** Bytes of the whole parameters, where FSDP keeps them gathered beyond a pass through their block. */
-  gathered: number;
-  /** Bytes of the rank's share of the parameters without sharding; gathered blocks never need more. */
-  unsharded: number;
-}
-
 /** Whether gradients of several micro-batches are accumulated unsharded. */
 const accumulatesWhole = (l: LayoutInput) => l.noSync === true && microBatchesOf(l) > 1;
 
-/** Parameters, gradients and optimizer state of a stage with `layers` blocks, divided among the ranks that share them. */
-function heldState(l: LayoutInput, k: MemoryConstants, layers: number): HeldState {
+/**
+ * Bytes on one GPU that live from step to step: parameters, gradients and optimizer state of a stage with `layers` blocks, divided among the
+ * ranks that share them.
+ */
+function heldState(l: LayoutInput, k: MemoryConstants, layers: number) {
   const tables = l.pipeline > 1 || l.model.tiedEmbeddings ? 1 : 2;
   const experts = (layers / l.model.layers) * expertParametersOf(l.model);
   const others =
@@ -59,9 +51,11 @@ function heldState(l: LayoutInput, k: MemoryConstants, layers: number): HeldStat
     bytes.parameters * adapters.sharded;
   return {
     parameters: (parametersOnHost ? 0 : l.zeroStage >= 3 ? heldSharded : held) + referenceBytes(l, local),
+    /** Of the whole parameters, where FSDP keeps them gathered beyond a pass through their block. */
     gathered: keepsGathered ? storedBytes(elementBytesOf(l), local, quantized) : 0,
     gradients: gradientsOnHost && !sums ? 0 : gradientBytes(l, bytes.gradients, trained),
     optimizer: optimizerOnHost ? 0 : bytes.optimizer * (l.zeroStage >= 1 ? trained.sharded : trained.local),
+    /** Of the rank's share of the parameters without sharding; gathered blocks never need more. */
     unsharded: held * (ranks === 1 && l.wrapsOneRank ? 1 : 1 - 1 / ranks),
   };
 }
@@ -253,7 +247,12 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
  * Live memory, and what the allocator holds beyond it: a small share of tensors that keep their size from step to step, a larger share of
  * temporary ones, and the room of the last step's gradients. The holes of kept activations are counted already.
  */
-function reserved(l: LayoutInput, k: MemoryConstants, state: HeldState, moment: Moment & { kept: number }): MemoryGiB {
+function reserved(
+  l: LayoutInput,
+  k: MemoryConstants,
+  state: ReturnType<typeof heldState>,
+  moment: Moment & { kept: number },
+): MemoryGiB {
   const { kept } = moment;
   const activations = kept + moment.passing;
   const late = lateGradients(l, state.gradients, activations + moment.logits);

@@ -2,17 +2,6 @@ import { domainGpusOf, kernelsAt, type LayoutInput, selectiveOf } from '../layou
 import { type LayoutPlan, planLayout } from '../plan';
 import { type Candidate, graphsOfExperts, interleavedStages, type Options } from './megatron';
 
-/** A change that is worth trying, in the terms of the run file, and its predicted effect. */
-export interface Advice {
-  /** For example `training.activationCheckpointing: full`; options that change together are separated by commas. */
-  change: string;
-  why: string;
-  memoryGiB: number;
-  stepSeconds: number;
-  tokensPerSecondPerGpu: number;
-  fits: LayoutPlan['fits'];
-}
-
 /** The names of the parallel degrees in each library. */
 const DEGREE_NAMES: Readonly<Record<string, { tensor: string; shard: string }>> = {
   fsdp: { tensor: 'tensor_parallel_degree', shard: 'shard_degree' },
@@ -225,7 +214,13 @@ function distinct(all: readonly Changed[]): Changed[] {
   return [...new Map(all.map((one) => [keyOf(one), one])).values()];
 }
 
-const adviceOf = ({ change, why, plan }: Changed): Advice => ({
+/**
+ * A change that is worth trying, in the terms of the run file (`training.activationCheckpointing: full`; options that change together are
+ * separated by commas), and its predicted effect.
+ */
+export type Advice = ReturnType<typeof adviceOf>;
+
+const adviceOf = ({ change, why, plan }: Changed) => ({
   change: textOf(change),
   why,
   memoryGiB: plan.memoryGiB.total,

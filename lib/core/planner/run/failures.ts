@@ -1,4 +1,5 @@
 import constants from '../../catalog/trainer-constants.json';
+import type { LayoutInput } from '../layout';
 
 const DAY = 86_400;
 const [SHORTEST_MINUTES = 0, LONGEST_MINUTES = Number.POSITIVE_INFINITY] = constants.saveIntervalMinutes;
@@ -68,27 +69,6 @@ export const inPlaceSeconds = (hasCopies: boolean): number =>
 
 const MINUTE = 60;
 
-/** Size and duration of one save, and how often to save. */
-export interface CheckpointPlan {
-  /** Parameters in fp32 and optimizer state, summed over all ranks. */
-  sizeGiB: number;
-  /** Until the last rank's shard is stored. */
-  saveSeconds: number;
-  /** How long a save blocks training. */
-  blockedSeconds: number;
-  intervalMinutes: number;
-  /** The Young-Daly optimum before the bounds are applied. */
-  optimalIntervalMinutes: number;
-}
-
-/** What a job saves from. */
-export interface Cluster {
-  nodes: number;
-  gpusPerNode: number;
-  /** Of one node. */
-  networkGbps: number;
-}
-
 /** Mean hours between failures of any kind of a job on this many nodes, at the rate of RSC-1. */
 export const meanHoursBetweenFailures = (nodes: number) => 24 / (nodes * constants.failuresPerNodeDay.rsc1Jobs);
 
@@ -110,22 +90,28 @@ export const nodeBytesPerSecond = (networkGbps: number) =>
  */
 export function checkpointPlan(
   bytes: number,
-  { nodes, gpusPerNode, networkGbps }: Cluster,
+  { nodes, gpusPerNode, networkGbps }: Pick<LayoutInput, 'nodes' | 'gpusPerNode' | 'networkGbps'>,
   ended?: number,
-): CheckpointPlan {
+) {
   const saveSeconds = bytes / (nodeBytesPerSecond(networkGbps) * nodes) + 5;
   const copying = bytes / (nodes * gpusPerNode) / DEVICE_TO_HOST_BYTES_PER_SECOND + 1;
   const blockedSeconds = ended === undefined ? copying : 0;
   const optimal = optimalSaveSeconds(saveCostSeconds({ blockedSeconds, saveSeconds }), nodes, ended ?? 1);
   return {
+    /** Parameters in fp32 and optimizer state, summed over all ranks. */
     sizeGiB: bytes / 2 ** 30,
+    /** Until the last rank's shard is stored. */
     saveSeconds,
+    /** How long a save blocks training. */
     blockedSeconds,
+    /** The Young-Daly optimum before the bounds are applied. */
     optimalIntervalMinutes: optimal / MINUTE,
     // A save must be complete before the next one starts.
     intervalMinutes: Math.max(saveSeconds, boundedSaveSeconds(optimal)) / MINUTE,
   };
 }
+
+export type CheckpointPlan = ReturnType<typeof checkpointPlan>;
 
 /** Spare hosts inside a job. */
 export interface Spares {

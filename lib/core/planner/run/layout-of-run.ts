@@ -1,5 +1,6 @@
 import { type Accelerator, findInstanceType } from '../../catalog/instances/instances';
-import { parameterShape } from '../../catalog/model/parameters';
+import { adapterParameters, layersOfBlocks } from '../../catalog/model/linear-layers';
+import { kindsOfBlocks, type ParameterShape, parameterShape } from '../../catalog/model/parameters';
 import { type Issue, issue } from '../../config/issue';
 import { hostCount, trainingGroupsOf, worldSize } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
@@ -12,7 +13,6 @@ import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Kernels, type LayoutInput, type PlanPrecision, type Stack, selectiveOf } from '../layout';
 import { lowPrecisionOf } from '../time/compute';
 import { assumptionsOf } from './assumptions';
-import { fineTuningOf } from './fine-tuning';
 import { ofMegatron, trainedModel, virtualStagesOf } from './megatron';
 import { changesScores, keepsScores, masksDocuments, SMP_V2, STACKS, type StackTraits } from './software';
 
@@ -68,6 +68,39 @@ const withoutModel = ({ kind }: RunSpec): Issue[] =>
   kind === 'processing'
     ? problem('kind', 'must be training for a plan', kind, 'check a processing run with slipway preflight')
     : problem('model', 'must name a preset, a config or an architecture for a plan', undefined, 'add model.preset');
+
+type Lora = NonNullable<RunSpec['training']['lora']>;
+
+/** Why adapters cannot be planned: layers that the model does not have, or a model of other layers than those of the built-in trainer. */
+function unknownLayers(lora: Lora, model: ParameterShape): Issue[] {
+  const names = layersOfBlocks(model, lora.targets).map(({ name }) => name);
+  const isOther = kindsOfBlocks(model).some(({ block }) => block.recurrence ?? block.attention ?? block.expertHidden);
+  if (!isOther && lora.targets.every((name) => name === 'head' || names.includes(name))) return [];
+  const must = 'must be layers of a model that the built-in trainer supports for a plan';
+  return problem('training.lora.targets', must, lora.targets, 'plan without lora for an upper bound');
+}
+
+const outputsOf = (lora: Lora, model: ParameterShape): number =>
+  layersOfBlocks(model, lora.targets).reduce((sum, { active, outputs, blocks }) => sum + blocks * active * outputs, 0) /
+  model.layers;
+
+type FineTuning = Pick<LayoutInput, 'adapters' | 'expertAdapters' | 'adaptedOutputs' | 'preferences' | 'quantized'>;
+
+/** Adapters and preferences of a run, or why they cannot be planned. */
+function fineTuningOf({ training }: RunSpec, model: ParameterShape): FineTuning | Issue[] {
+  const { lora, objective } = training;
+  const unknown = lora ? unknownLayers(lora, model) : [];
+  if (unknown.length > 0) return unknown;
+  return {
+    ...(lora && {
+      adapters: adapterParameters(model, lora),
+      expertAdapters: adapterParameters(model, lora, ({ count }) => count > 1),
+      adaptedOutputs: outputsOf(lora, model),
+    }),
+    ...(lora?.quantization && { quantized: true }),
+    ...(objective === 'dpo' && { preferences: lora ? 'adapters' : 'copy' }),
+  };
+}
 
 /** Batch sizes of a run for a number of data-parallel ranks; `given` lists the assumed values. */
 function batchesOf(run: RunSpec, ranks: number) {
@@ -145,11 +178,8 @@ function degreesOf(run: RunSpec, p: ParallelLayout): Degrees {
 
 function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
   const { library, launcher, parameters } = run.distribution;
-  if (launcher === 'ray') return ranks === 1 ? 0 : 3;
+  if (launcher === 'ray' || library === 'fsdp' || library === 'smp-v2') return ranks === 1 ? 0 : 3;
   switch (library) {
-    case 'fsdp':
-    case 'smp-v2':
-      return ranks === 1 ? 0 : 3;
     case 'deepspeed': {
       const { stage } = deepspeedConfig(run);
       return stage === 1 || stage === 2 || stage === 3 ? stage : 0;

@@ -133,22 +133,6 @@ const PUBLISHED_SPEEDS: readonly Row[] = [
   ['Llama 3.1 405B', 405.85, 'GB200-186GB', 256, 8192, 'fp8', 'tensor or pipeline parallel', 864, MEGATRON_BRIDGE],
 ];
 
-/** A published run beside a plan. */
-export interface NearestPublished {
-  /** Model and software. */
-  name: string;
-  /** Short name of the GPU. */
-  gpu: string;
-  gpus: number;
-  sequenceLength: number;
-  precision: string;
-  method: string;
-  tokensPerSecondPerGpu: number;
-  /** The same at the planned model's number of active parameters. */
-  forThisModel: number;
-  source: string;
-}
-
 /** Distance above which a published run says nothing about a plan: models of five times the size, for example. */
 const FARTHEST = 1.6;
 const OTHER_GPU = 1;
@@ -163,7 +147,7 @@ function methodOf(l: LayoutInput): PublishedMethod {
 const ratio = (a: number, b: number) => Math.abs(Math.log(a / b));
 
 /** The published run that is nearest to a layout in model size, GPU, number of GPUs, sequence length and method; undefined if none is near. */
-export function nearestPublished(l: LayoutInput): NearestPublished | undefined {
+export function nearestPublished(l: LayoutInput) {
   if (l.adapters !== undefined || l.preferences) return undefined;
   const activeB = activeParameterCount(l.model) / 1e9;
   const precision = l.precision.startsWith('bf16') ? 'bf16' : l.precision === 'fp32' ? undefined : 'fp8';
@@ -179,9 +163,12 @@ export function nearestPublished(l: LayoutInput): NearestPublished | undefined {
       0.1 * ratio(gpus, worldSizeOf(l)) +
       (chip.model === l.accelerator.model ? 0 : OTHER_GPU) +
       (theirMethod === method ? 0 : OTHER_METHOD);
+    // The speed at the planned model's number of active parameters.
     const forThisModel = tokensPerSecondPerGpu * (theirB / activeB);
     const run = { name, gpu, gpus, sequenceLength, precision: theirPrecision, method: theirMethod, source };
     return [{ distance, run: { ...run, tokensPerSecondPerGpu, forThisModel } }];
   }).sort((a, b) => a.distance - b.distance || b.run.tokensPerSecondPerGpu - a.run.tokensPerSecondPerGpu);
   return near[0] && near[0].distance <= FARTHEST ? near[0].run : undefined;
 }
+
+export type NearestPublished = NonNullable<ReturnType<typeof nearestPublished>>;

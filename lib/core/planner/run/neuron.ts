@@ -6,37 +6,10 @@ import type { RunSpec } from '../../config/run-spec';
 import { type LayoutInput, worldSizeOf } from '../layout';
 import { type MemoryGiB, memoryOf } from '../memory/memory';
 import { PLANNER_CONSTANTS, stateGiB } from '../plan';
-import { type Cluster, layoutOn } from './layout-of-run';
+import { type Cluster, layoutOn, type RunLayout } from './layout-of-run';
 
 /** GiB on one NeuronCore by component. Buffers and allocator overhead are left out, because they are known only for CUDA. */
 export type NeuronMemoryGiB = Omit<MemoryGiB, 'buffers' | 'fragmentation'>;
-
-/** One way to divide the model: tensor-parallel groups, and fully sharded data parallelism over all of them. */
-export interface NeuronLayout {
-  tensor: number;
-  shard: number;
-  memoryGiB: NeuronMemoryGiB;
-}
-
-/** What can be computed before a run on Trainium: memory by arithmetic. It contains no speeds. */
-export interface NeuronPlan {
-  /**
-   * `oom`: weights, gradients and optimizer alone do not fit, divided among all NeuronCores; `unknown`: it is not known whether the rest
-   * fits.
-   */
-  fits: 'oom' | 'unknown';
-  instanceType: string;
-  /** Logical NeuronCores over all instances; one process each. */
-  cores: number;
-  /** One core's share of the device memory, before what the runtime uses. */
-  coreGiB: number;
-  parameters: number;
-  activeParameters: number;
-  layouts: NeuronLayout[];
-  tokensPerSecond: null;
-  usd: null;
-  assumptions: string[];
-}
 
 /**
  * The assumptions of a plan for Trainium. Recommended layouts:
@@ -58,20 +31,29 @@ export function planNeuron(run: RunSpec): NeuronPlan | Issue[] | undefined {
   const cluster = clusterOf(run, chip, first.networkGbps);
   const mapped = layoutOn(run, () => cluster);
   if (Array.isArray(mapped)) return mapped;
-  const { layout } = mapped;
-  const cores = worldSizeOf(layout);
-  const layouts = tensorDegrees(chip, cluster, layout).map((tensor) => sharded(layout, tensor));
+  const layouts = tensorDegrees(chip, cluster, mapped.layout).map((tensor) => sharded(mapped.layout, tensor));
+  return { ...planOf(mapped, layouts), instanceType: first.name };
+}
+
+/** What can be computed before a run on Trainium: memory by arithmetic. It contains no speeds. */
+export type NeuronPlan = ReturnType<typeof planOf> & { instanceType: string };
+
+function planOf({ layout, assumptions }: RunLayout, layouts: NeuronLayout[]) {
+  const { memoryGiB: coreGiB } = layout.accelerator;
+  const isTooLarge = layouts.every(({ memoryGiB }) => stateGiB(memoryGiB) > coreGiB);
   return {
-    fits: layouts.every(({ memoryGiB }) => stateGiB(memoryGiB) > cluster.accelerator.memoryGiB) ? 'oom' : 'unknown',
-    instanceType: first.name,
-    cores,
-    coreGiB: cluster.accelerator.memoryGiB,
+    // oom: weights, gradients and optimizer alone do not fit, divided among all NeuronCores; unknown: it is not known whether the rest fits.
+    fits: isTooLarge ? ('oom' as const) : ('unknown' as const),
+    /** Logical NeuronCores over all instances; one process each. */
+    cores: worldSizeOf(layout),
+    /** One core's share of the device memory, before what the runtime uses. */
+    coreGiB,
     parameters: parameterCount(layout.model),
     activeParameters: activeParameterCount(layout.model),
     layouts,
     tokensPerSecond: null,
     usd: null,
-    assumptions: [...mapped.assumptions, ...ASSUMPTIONS],
+    assumptions: [...assumptions, ...ASSUMPTIONS],
   };
 }
 
@@ -93,12 +75,15 @@ function tensorDegrees(chip: Accelerator, { gpusPerNode }: Cluster, { model }: L
   return ofChip > 1 && model.heads % ofChip === 0 ? [1, ofChip] : [1];
 }
 
-function sharded(layout: LayoutInput, tensor: number): NeuronLayout {
+/** One way to divide the model: tensor-parallel groups, and fully sharded data parallelism over all of them. */
+export type NeuronLayout = ReturnType<typeof sharded>;
+
+function sharded(layout: LayoutInput, tensor: number) {
   const shard = worldSizeOf(layout) / tensor;
   const l: LayoutInput = { ...layout, tensor, shard, replicate: 1, pipeline: 1, context: 1, zeroStage: 3 };
   const { buffers, fragmentation, total, ...parts } = memoryOf(
     { ...l, sequenceParallel: tensor > 1 },
     PLANNER_CONSTANTS.memory,
   );
-  return { tensor, shard, memoryGiB: { ...parts, total: total - buffers - fragmentation } };
+  return { tensor, shard, memoryGiB: { ...parts, total: total - buffers - fragmentation } satisfies NeuronMemoryGiB };
 }

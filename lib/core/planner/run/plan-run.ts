@@ -4,46 +4,16 @@ import { type Issue, issue } from '../../config/issue';
 import { requestedGroupsOf } from '../../config/resolve-run';
 import type { RunSpec } from '../../config/run-spec';
 import { type LayoutInput, tokensPerStep, worldSizeOf } from '../layout';
-import type { MemoryGiB } from '../memory/memory';
 import { type LayoutPlan, planLayout } from '../plan';
-import type { StepSeconds } from '../time/step-time';
 import { type Advice, adviceFor } from './advice';
 import { layoutOfRun } from './layout-of-run';
-import { type RecoveryPlan, recoveryPlan } from './recovery';
+import { recoveryPlan } from './recovery';
 
 /** Bounds of an 80 % interval. */
 type Interval = [low: number, high: number];
 
 /** The output of `slipway plan --json`; the screen and the page are rendered from it. */
-export interface RunPlan extends RecoveryPlan, Omit<LayoutPlan, 'memoryGiB' | 'availableGiB' | 'step' | 'interval80'> {
-  /** GiB by component on the fullest GPU, their total, and the available GiB. */
-  memoryGiB: MemoryGiB & { available: number };
-  stepSeconds: number;
-  tokensPerSecond: number;
-  parameters: number;
-  /** Parameters without the experts that do not process a token. */
-  activeParameters: number;
-  /** Steps and tokens of the whole run; null when the run gives neither. */
-  steps: number | null;
-  tokens: number | null;
-  /** Training hours without failures; null when the run has no end. */
-  hours: number | null;
-  /** The same including saves, failures and restarts. */
-  wallHours: number | null;
-  /** Cost of the whole run by kind of capacity, USD; null = no price known, see `note`. */
-  usd: RunCost;
-  interval80: {
-    tokensPerSecondPerGpu: Interval;
-    stepSeconds: Interval;
-    hours: Interval | null;
-    usd: Interval | null;
-  };
-  breakdown: StepSeconds;
-  gpus: number;
-  layout: LayoutInput;
-  assumptions: string[];
-  advice: Advice[];
-}
+export type RunPlan = ReturnType<typeof describe> & { assumptions: string[]; advice: Advice[] };
 
 /** The plan of a run, or the issues that prevent it. */
 export function planRun(run: RunSpec, facts: PriceFacts): RunPlan | Issue[] {
@@ -67,12 +37,7 @@ export function planRun(run: RunSpec, facts: PriceFacts): RunPlan | Issue[] {
   };
 }
 
-function describe(
-  run: RunSpec,
-  facts: PriceFacts,
-  layout: LayoutInput,
-  plan: LayoutPlan,
-): Omit<RunPlan, 'assumptions' | 'advice'> {
+function describe(run: RunSpec, facts: PriceFacts, layout: LayoutInput, plan: LayoutPlan) {
   const { memoryGiB, availableGiB, step, interval80: _, ...figures } = plan;
   const gpus = worldSizeOf(layout);
   const recovery = recoveryPlan(run, layout, step.total);
@@ -82,14 +47,18 @@ function describe(
   const usd = runCost(run, facts, wallHours);
   return {
     ...figures,
+    /** GiB by component on the fullest GPU, their total, and the available GiB. */
     memoryGiB: { ...memoryGiB, available: availableGiB },
     stepSeconds: step.total,
     tokensPerSecond: plan.tokensPerSecondPerGpu * gpus,
     parameters: parameterCount(layout.model),
+    /** Parameters without the experts that do not process a token. */
     activeParameters: activeParameterCount(layout.model),
     steps,
     tokens,
+    /** Training hours without failures; null when the run has no end. */
     hours,
+    /** The same including saves, failures and restarts. */
     wallHours,
     usd,
     interval80: intervalsOf(plan, hours, usd.onDemand),
@@ -100,41 +69,25 @@ function describe(
   };
 }
 
-function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null): RunPlan['interval80'] {
+function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null) {
   const slow = plan.tokensPerSecondPerGpu / plan.interval80[0];
   const fast = plan.tokensPerSecondPerGpu / plan.interval80[1];
   const around = (value: number | null): Interval | null => (value === null ? null : [value * fast, value * slow]);
   return {
     tokensPerSecondPerGpu: plan.interval80,
-    stepSeconds: [plan.step.total * fast, plan.step.total * slow],
+    stepSeconds: [plan.step.total * fast, plan.step.total * slow] as Interval,
     hours: around(hours),
     usd: around(usd),
   };
 }
 
+/** Steps and tokens of the whole run; null when the run gives neither. */
 function lengthOf(run: RunSpec, layout: LayoutInput): { steps: number | null; tokens: number | null } {
   const inOneStep = tokensPerStep(layout);
   const { steps, totalTokens } = run.training;
   if (steps !== undefined) return { steps, tokens: steps * inOneStep };
   if (totalTokens !== undefined) return { steps: Math.ceil(totalTokens / inOneStep), tokens: totalTokens };
   return { steps: null, tokens: null };
-}
-
-/**
- * Cost of a run with one kind of capacity, USD; null = no price known, or a run without an end. `note` says which price was used, and its
- * date.
- */
-interface CapacityCost {
-  usd: number | null;
-  perHour: number | null;
-  note: string;
-}
-
-interface RunCost extends Omit<CapacityCost, 'usd'> {
-  onDemand: number | null;
-  basis: Price['basis'] | null;
-  spot: CapacityCost;
-  trainingPlan: CapacityCost;
 }
 
 /** Inputs of the price look-up. */
@@ -151,7 +104,7 @@ interface PriceList {
 }
 
 /** Cost of all hosts of the job for `hours`, including spare hosts; also for spot and training plans, if a price has been seen. */
-function runCost(run: RunSpec, facts: PriceFacts, hours: number | null): RunCost {
+function runCost(run: RunSpec, facts: PriceFacts, hours: number | null) {
   const find = (instanceType: string) => findPrice(instanceType, facts.region, facts.prices);
   const { usd, ...onDemand } = costOf(run, facts, hours, { what: 'price', find });
   const [first] = requestedGroupsOf(run.compute);
@@ -167,7 +120,11 @@ function runCost(run: RunSpec, facts: PriceFacts, hours: number | null): RunCost
   };
 }
 
-function costOf(run: RunSpec, facts: PriceFacts, hours: number | null, { what, find }: PriceList): CapacityCost {
+/**
+ * Cost of a run with one kind of capacity, USD; null = no price known, or a run without an end. `note` says which price was used, and its
+ * date.
+ */
+function costOf(run: RunSpec, facts: PriceFacts, hours: number | null, { what, find }: PriceList) {
   const groups = requestedGroupsOf(run.compute).map((g) => ({ ...g, price: find(g.instanceType) }));
   const unknown = groups.filter((g) => g.price === undefined).map((g) => g.instanceType);
   if (unknown.length > 0)

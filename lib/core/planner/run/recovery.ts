@@ -16,19 +16,6 @@ import {
   secondsPerFailure,
 } from './failures';
 
-/** The expected benefit of a number of spare hosts inside a job. */
-export interface SpareValue {
-  instances: number;
-  /** Share of the hardware failures that spare hosts absorb. */
-  met: number;
-  goodput: number;
-  goodputWithout: number;
-  /** Additional hours of training hosts in kept steps, per 30 days. */
-  savedNodeHours: number;
-  /** Hours of the spare hosts per 30 days. */
-  paidNodeHours: number;
-}
-
 const HOURS_A_MONTH = 720;
 const MAX_SPARES = 32;
 
@@ -39,18 +26,22 @@ export const sparesOf = (run: RunSpec): Spares => ({
 });
 
 /** The expected benefit of the given spare hosts for this many nodes. */
-export function spareValue(checkpoint: CheckpointPlan, nodes: number, spares: Spares, copies?: Copies): SpareValue {
+export function spareValue(checkpoint: CheckpointPlan, nodes: number, spares: Spares, copies?: Copies) {
   const goodput = expectedGoodput(checkpoint, nodes, spares, copies);
   const goodputWithout = expectedGoodput(checkpoint, nodes, undefined, copies);
   return {
     instances: spares.instances,
+    /** Share of the hardware failures that spare hosts absorb. */
     met: metBySpares(nodes, spares),
     goodput,
     goodputWithout,
+    /** Additional hours of training hosts in kept steps, and hours of the spare hosts, per 30 days. */
     savedNodeHours: (goodput - goodputWithout) * nodes * HOURS_A_MONTH,
     paidNodeHours: spares.instances * HOURS_A_MONTH,
   };
 }
+
+export type SpareValue = ReturnType<typeof spareValue>;
 
 /** The number of spare hosts with the largest net benefit; undefined when none is worth its price. */
 export function bestSpares(
@@ -67,19 +58,8 @@ export function bestSpares(
     .sort((a, b) => gain(b) - gain(a))[0];
 }
 
-/** What copies of the state in host memory need, cost and save. */
-export interface MemoryCopiesPlan extends Copies {
-  everySteps: number;
-  /** On each host. */
-  gib: number;
-  /** What the copies may use on each host. */
-  availableGiB: number;
-  /** Otherwise the run trains without copies. */
-  fits: boolean;
-}
-
-/** The plan of the copies; undefined if the run keeps none. */
-function memoryCopiesPlan(run: RunSpec, layout: LayoutInput, stepSeconds: number): MemoryCopiesPlan | undefined {
+/** What copies of the state in host memory need, cost and save; undefined if the run keeps none. */
+function memoryCopiesPlan(run: RunSpec, layout: LayoutInput, stepSeconds: number) {
   const copies = memoryCopies(run);
   const memory = copies && copiesMemory(run, copies);
   if (!memory) return undefined;
@@ -94,13 +74,17 @@ function memoryCopiesPlan(run: RunSpec, layout: LayoutInput, stepSeconds: number
   return {
     everySteps,
     copies: copies.copies,
+    /** On each host, and what the copies may use there. */
     gib,
     availableGiB,
+    /** Otherwise the run trains without copies. */
     fits: gib <= availableGiB,
     overhead: blocked / (everySteps * stepSeconds),
     lossSeconds: (everySteps * stepSeconds) / 2,
   };
 }
+
+export type MemoryCopiesPlan = NonNullable<ReturnType<typeof memoryCopiesPlan>>;
 
 /** How a run saves its state and comes back from failures, and what that costs. */
 export interface RecoveryPlan {

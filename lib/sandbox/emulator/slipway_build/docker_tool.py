@@ -30,10 +30,6 @@ def state() -> dict:
     return json.loads(STATE.read_text()) if STATE.exists() else {"logins": [], "images": {}}
 
 
-def remember(found: dict) -> None:
-    STATE.write_text(json.dumps(found))
-
-
 def split(image: str) -> tuple[str, str, str]:
     """Registry, repository and tag of an image."""
     registry, _, rest = image.rpartition("@")[2].partition("/") if "@" not in image else image.split("@")[0].partition("/")
@@ -51,7 +47,7 @@ def login(options: argparse.Namespace) -> None:
     if not password or options.username != "AWS":
         end("Error: Cannot perform an interactive login from a non TTY device")
     found = state()
-    remember({**found, "logins": [*found["logins"], options.registry]})
+    STATE.write_text(json.dumps({**found, "logins": [*found["logins"], options.registry]}))
     print("Login Succeeded")
 
 
@@ -81,7 +77,7 @@ def is_pushed(region: str, repository: str, tag: str) -> bool:
 def keep(image: str, content: str) -> None:
     """Records that the build's machine has this image from now on."""
     found = state()
-    remember({**found, "images": {**found["images"], image: content}})
+    STATE.write_text(json.dumps({**found, "images": {**found["images"], image: content}}))
 
 
 def content_of(image: str) -> str:
@@ -110,9 +106,8 @@ def build(options: argparse.Namespace) -> None:
     for source in copied(text):
         if not any(context.glob(source.lstrip("/").rstrip("/") or "*")):
             end(f'ERROR: failed to compute cache key: "/{source}": not found')
-    found = state()
-    content = hashlib.sha256("\0".join([text, *sorted(options.build_arg)]).encode()).hexdigest()
-    remember({**found, "images": {**found["images"], **{tag: content for tag in options.tag}}})
+    for tag in options.tag:
+        keep(tag, hashlib.sha256("\0".join([text, *sorted(options.build_arg)]).encode()).hexdigest())
     print(f"naming to {', '.join(options.tag)}")
 
 

@@ -4,38 +4,26 @@ A rule replaces functions of the pinned MiniStack by name (hooks.py). If a funct
 lost when the version changes. All rules apply unless the sandbox is told to disable some.
 """
 
-from slipway_rules import (
-    action_resources,
-    answers,
-    bucket_not_empty,
-    builds,
-    custom_resource_answers,
-    endpoint_policies,
-    log_group_keys,
-    name_collisions,
-    replaced_rollbacks,
-    service_principals,
-    service_role,
-    size_limits,
-    subnet_ranges,
-    subnet_zones,
-)
+from importlib import import_module
 
 RULES = {
-    "action-resources": action_resources,
-    "answers": answers,
-    "bucket-not-empty": bucket_not_empty,
-    "builds": builds,
-    "custom-resource-answers": custom_resource_answers,
-    "endpoint-policies": endpoint_policies,
-    "log-group-keys": log_group_keys,
-    "name-collisions": name_collisions,
-    "replaced-rollbacks": replaced_rollbacks,
-    "service-principals": service_principals,
-    "service-role": service_role,
-    "size-limits": size_limits,
-    "subnet-ranges": subnet_ranges,
-    "subnet-zones": subnet_zones,
+    name: import_module(f"slipway_rules.{name.replace('-', '_')}")
+    for name in (
+        "action-resources",
+        "answers",
+        "bucket-not-empty",
+        "builds",
+        "custom-resource-answers",
+        "endpoint-policies",
+        "log-group-keys",
+        "name-collisions",
+        "replaced-rollbacks",
+        "service-principals",
+        "service-role",
+        "size-limits",
+        "subnet-ranges",
+        "subnet-zones",
+    )
 }
 
 

@@ -100,12 +100,11 @@ class RunningBuild:
     def run_phase(self, phase: buildspec.Phase) -> buildspec.BuildFailed | None:
         assert self.shell
         failure = None
-        for command in phase.commands:
-            try:
+        try:
+            for command in phase.commands:
                 self.shell.run(command)
-            except buildspec.BuildFailed as error:
-                failure = error
-                break
+        except buildspec.BuildFailed as error:
+            failure = error
         for command in phase.after if not self.ended_as else []:
             try:
                 self.shell.run(command)

@@ -31,9 +31,8 @@ ALARMS, EVENTS, TOPICS, BUCKETS = (f"{name}.amazonaws.com" for name in ("cloudwa
 
 def topic_refusal(topic_arn: str, call: ServiceCall) -> str | None:
     """Why a service may not publish to a topic; None when it may."""
-    topic = sns._topic_by_arn_any_scope(topic_arn)
-    attributes = (topic or {}).get("attributes", {})
-    if topic is None or not policy_allows(attributes.get("Policy"), "sns:Publish", topic_arn, call):
+    attributes = (sns._topic_by_arn_any_scope(topic_arn) or {}).get("attributes", {})
+    if not policy_allows(attributes.get("Policy"), "sns:Publish", topic_arn, call):
         return f"Resource: {call.source_arn} is not authorized to perform: SNS:Publish on resource: {topic_arn}"
     if not may_use_key(attributes.get("KmsMasterKeyId"), call):
         return f"{call.service} does not have authorization to access the SNS topic encryption key."
@@ -96,54 +95,48 @@ def invoke_target(original, target, event, rule, view=None):
     except ArnParseError:
         service = ""
     call = ServiceCall(EVENTS, rule.get("Arn", ""), get_account_id(), sends_source_to_kms=service != "sns")
-    refusal = REFUSALS.get(service, lambda *_: None)(arn, call)
-    if refusal:
+    if refusal := REFUSALS.get(service, lambda *_: None)(arn, call):
         logger.warning("FailedInvocations of rule %s: %s", rule.get("Name"), refusal)
         return None
     return original(target, event, rule, view)
 
 
-def queue_policy_allows(_original, queue_arn, service, source_arn, source_account):
-    return queue_refusal(queue_arn, ServiceCall(service, source_arn, source_account)) is None
+def allows(refusal_of):
+    """The function of MiniStack that asks whether a policy allows a call, by what refuses it."""
+    return lambda _original, arn, service, source_arn, source_account: (
+        refusal_of(arn, ServiceCall(service, source_arn, source_account)) is None
+    )
 
 
-def topic_policy_allows(_original, topic_arn, service, source_arn, source_account):
-    return topic_refusal(topic_arn, ServiceCall(service, source_arn, source_account)) is None
+def may_invoke(function_arn: str, service: str, source_arn: str) -> bool:
+    refusal = function_refusal(function_arn, ServiceCall(service, source_arn, get_account_id()))
+    if refusal:
+        logger.warning("%s: %s", service, refusal)
+    return refusal is None
 
 
 def topic_to_function(original, endpoint, envelope, topic_arn, *more):
-    refusal = function_refusal(endpoint, ServiceCall(TOPICS, topic_arn, get_account_id()))
-    if refusal:
-        logger.warning("SNS: %s", refusal)
-        return None
-    return original(endpoint, envelope, topic_arn, *more)
+    return original(endpoint, envelope, topic_arn, *more) if may_invoke(endpoint, TOPICS, topic_arn) else None
 
 
 def bucket_to_function(original, arn, event_payload, bucket_region):
     record = (event_payload.get("Records") or [{}])[0]
     bucket = record.get("s3", {}).get("bucket", {}).get("arn", "")
-    refusal = function_refusal(arn, ServiceCall(BUCKETS, bucket, get_account_id()))
-    if refusal:
-        logger.warning("S3: %s", refusal)
-        return None
-    return original(arn, event_payload, bucket_region)
+    return original(arn, event_payload, bucket_region) if may_invoke(arn, BUCKETS, bucket) else None
 
 
 def make_topic(original, logical_id, props, stack_name):
-    """Applies the key, which MiniStack does not read from a stack."""
-    arn, attributes = original(logical_id, props, stack_name)
-    set_topic_key(arn, props)
-    return arn, attributes
+    return with_key(props, original(logical_id, props, stack_name))
 
 
 def update_topic(original, physical_id, old_props, new_props, *more, **options):
-    arn, attributes = original(physical_id, old_props, new_props, *more, **options)
-    set_topic_key(arn, new_props)
-    return arn, attributes
+    return with_key(new_props, original(physical_id, old_props, new_props, *more, **options))
 
 
-def set_topic_key(arn: str, props: dict) -> None:
-    sns._topics[arn]["attributes"]["KmsMasterKeyId"] = props.get("KmsMasterKeyId") or ""
+def with_key(props: dict, made: tuple) -> tuple:
+    """Applies the key, which MiniStack does not read from a stack."""
+    sns._topics[made[0]]["attributes"]["KmsMasterKeyId"] = props.get("KmsMasterKeyId") or ""
+    return made
 
 
 def install() -> None:
@@ -151,7 +144,7 @@ def install() -> None:
     wrap(provisioners, "_sns_update", update_topic)
     wrap(cloudwatch, "_dispatch_alarm_actions", dispatch_alarm)
     wrap(eventbridge, "_invoke_target", invoke_target)
-    wrap(sqs, "queue_policy_allows", queue_policy_allows)
-    wrap(sns, "topic_policy_allows", topic_policy_allows)
+    wrap(sqs, "queue_policy_allows", allows(queue_refusal))
+    wrap(sns, "topic_policy_allows", allows(topic_refusal))
     wrap(sns, "_deliver_to_lambda", topic_to_function)
     wrap(s3, "_deliver_event_to_lambda", bucket_to_function)

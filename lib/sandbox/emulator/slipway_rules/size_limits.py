@@ -13,6 +13,7 @@ MiniStack itself enforces the limits of templates (51,200 bytes inline, 1 MB in 
 
 import json
 from collections.abc import Callable
+from types import ModuleType
 
 from ministack.core.responses import error_response_json
 from ministack.services import iam, lambda_svc, s3, ssm
@@ -40,6 +41,10 @@ def too_long(what: str, document: str | dict | None, limit: int) -> str | None:
     return f"{what} has {size} of {limit} bytes" if size > limit else None
 
 
+def too_large(quota: str, document: str | dict | None, limit: int) -> str | None:
+    return f"Cannot exceed quota for {quota}: {limit}" if len(compact(document)) > limit else None
+
+
 def inline_policies(documents: list, role: str | None = None, but: str | None = None) -> str | None:
     """The problem of a role's inline policies: the given ones, and those that the role already has except `but`."""
     record = iam._roles.get(role) if role else None
@@ -49,24 +54,25 @@ def inline_policies(documents: list, role: str | None = None, but: str | None = 
 
 
 def managed_policy(document: str | dict | None) -> str | None:
-    return f"Cannot exceed quota for PolicySize: {MANAGED_POLICY}" if len(compact(document)) > MANAGED_POLICY else None
+    return too_large("PolicySize", document, MANAGED_POLICY)
 
 
 def trust_policy(document: str | dict | None) -> str | None:
-    return f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY}" if len(compact(document)) > TRUST_POLICY else None
+    return too_large("ACLSizePerRole", document, TRUST_POLICY)
 
 
-def environment(variables: dict | None) -> str | None:
-    if len(compact(variables)) <= ENVIRONMENT_BYTES:
+def environment(function: dict) -> str | None:
+    if len(compact((function.get("Environment") or {}).get("Variables"))) <= ENVIRONMENT_BYTES:
         return None
     return f"Lambda was unable to configure your environment variables because they exceeded the {ENVIRONMENT_BYTES}-byte limit."
 
 
-def parameter(value: str, tier: str | None) -> str | None:
-    limit = PARAMETER_BYTES.get(tier or "Standard", PARAMETER_BYTES["Standard"])
-    if len(value.encode()) <= limit:
+def parameter(given: dict) -> str | None:
+    tier = given.get("Tier") or "Standard"
+    limit = PARAMETER_BYTES.get(tier, PARAMETER_BYTES["Standard"])
+    if len(str(given.get("Value", "")).encode()) <= limit:
         return None
-    return f"{tier or 'Standard'} tier parameters support a maximum parameter value of {limit} characters."
+    return f"{tier} tier parameters support a maximum parameter value of {limit} characters."
 
 
 def role_problem(props: dict) -> str | None:
@@ -86,10 +92,10 @@ PROPERTIES: dict[str, Callable[[dict], str | None]] = {
     "AWS::IAM::Policy": policy_problem,
     "AWS::IAM::Role": role_problem,
     "AWS::KMS::Key": lambda p: too_long("The key policy", p.get("KeyPolicy"), KEY_POLICY_BYTES),
-    "AWS::Lambda::Function": lambda p: environment((p.get("Environment") or {}).get("Variables")),
+    "AWS::Lambda::Function": environment,
     "AWS::S3::BucketPolicy": lambda p: too_long("The bucket policy", p.get("PolicyDocument"), BUCKET_POLICY_BYTES),
     "AWS::SNS::TopicPolicy": lambda p: too_long("The topic policy", p.get("PolicyDocument"), TOPIC_POLICY_BYTES),
-    "AWS::SSM::Parameter": lambda p: parameter(str(p.get("Value", "")), p.get("Tier")),
+    "AWS::SSM::Parameter": parameter,
 }
 
 
@@ -108,46 +114,41 @@ def require(resource_type: str, props: dict) -> None:
         raise failed(resource_type, problem, "InvalidRequest")
 
 
-def put_role_policy(original, p):
+def guard(module: ModuleType, name: str, problem_of: Callable[..., str | None], refuse: Callable[[str], object]) -> None:
+    """Refuses the calls of a function with whose arguments there is a problem."""
+
+    def guarded(original, *arguments):
+        problem = problem_of(*arguments)
+        return refuse(problem) if problem else original(*arguments)
+
+    wrap(module, name, guarded)
+
+
+def role_policy(p) -> str | None:
     document, role, name = (iam._p(p, key) for key in ("PolicyDocument", "RoleName", "PolicyName"))
-    problem = inline_policies([document], role, name)
-    return iam._error(409, "LimitExceeded", problem, ns="iam") if problem else original(p)
+    return inline_policies([document], role, name)
 
 
-def put_managed_policy(original, p):
-    problem = managed_policy(iam._p(p, "PolicyDocument"))
-    return iam._error(409, "LimitExceeded", problem, ns="iam") if problem else original(p)
+def function_environment(*arguments) -> str | None:
+    return environment(next((argument for argument in arguments if isinstance(argument, dict)), {}))
 
 
-def create_role(original, p):
-    problem = trust_policy(iam._p(p, "AssumeRolePolicyDocument"))
-    return iam._error(409, "LimitExceeded", problem, ns="iam") if problem else original(p)
+def bucket_policy(_name, body) -> str | None:
+    return too_long("The bucket policy", body.decode("utf-8", "replace"), BUCKET_POLICY_BYTES)
 
 
-def put_parameter(original, data):
-    problem = parameter(str(data.get("Value", "")), data.get("Tier"))
-    return error_response_json("ValidationException", problem, 400) if problem else original(data)
-
-
-def put_bucket_policy(original, name, body):
-    problem = too_long("The bucket policy", body.decode("utf-8", "replace"), BUCKET_POLICY_BYTES)
-    return s3._error("PolicyTooLarge", problem, 400) if problem else original(name, body)
-
-
-def configure_function(original, *arguments):
-    data = next((argument for argument in arguments if isinstance(argument, dict)), {})
-    problem = environment((data.get("Environment") or {}).get("Variables"))
-    return error_response_json("InvalidParameterValueException", problem, 400) if problem else original(*arguments)
+def of_iam(problem: str):
+    return iam._error(409, "LimitExceeded", problem, ns="iam")
 
 
 def install() -> None:
     wrap(stacks, "_provision_resource", provision)
     wrap(stacks, "_update_resource", update)
-    wrap(iam, "_put_role_policy", put_role_policy)
-    wrap(iam, "_create_policy", put_managed_policy)
-    wrap(iam, "_create_policy_version", put_managed_policy)
-    wrap(iam, "_create_role", create_role)
-    wrap(ssm, "_put_parameter", put_parameter)
-    wrap(s3, "_put_bucket_policy", put_bucket_policy)
-    wrap(lambda_svc, "_create_function", configure_function)
-    wrap(lambda_svc, "_update_config", configure_function)
+    guard(iam, "_put_role_policy", role_policy, of_iam)
+    for name in ("_create_policy", "_create_policy_version"):
+        guard(iam, name, lambda p: managed_policy(iam._p(p, "PolicyDocument")), of_iam)
+    guard(iam, "_create_role", lambda p: trust_policy(iam._p(p, "AssumeRolePolicyDocument")), of_iam)
+    guard(ssm, "_put_parameter", parameter, lambda problem: error_response_json("ValidationException", problem, 400))
+    guard(s3, "_put_bucket_policy", bucket_policy, lambda problem: s3._error("PolicyTooLarge", problem, 400))
+    for name in ("_create_function", "_update_config"):
+        guard(lambda_svc, name, function_environment, lambda problem: error_response_json("InvalidParameterValueException", problem, 400))

@@ -17,14 +17,13 @@ SMALLEST_PREFIX, LARGEST_PREFIX = 16, 28
 
 def network_of(cidr: str) -> ipaddress.IPv4Network | None:
     try:
-        found = ipaddress.ip_network(cidr)
+        return ipaddress.IPv4Network(cidr)
     except ValueError:
         return None
-    return found if isinstance(found, ipaddress.IPv4Network) else None
 
 
-def has_size(network: ipaddress.IPv4Network) -> bool:
-    return SMALLEST_PREFIX <= network.prefixlen <= LARGEST_PREFIX
+def has_size(network: ipaddress.IPv4Network | None) -> bool:
+    return network is not None and SMALLEST_PREFIX <= network.prefixlen <= LARGEST_PREFIX
 
 
 def vpc_ranges(vpc: dict) -> list[ipaddress.IPv4Network]:
@@ -59,16 +58,13 @@ def make_subnet(original, logical_id, props, stack_name):
 
 
 def call_vpc(original, p):
-    network = network_of(ec2._p(p, "CidrBlock"))
-    if network is None or not has_size(network):
-        return ec2._error("InvalidVpc.Range", f"The CIDR '{ec2._p(p, 'CidrBlock')}' is invalid.", 400)
-    return original(p)
+    cidr = ec2._p(p, "CidrBlock")
+    return original(p) if has_size(network_of(cidr)) else ec2._error("InvalidVpc.Range", f"The CIDR '{cidr}' is invalid.", 400)
 
 
 def make_vpc(original, logical_id, props, stack_name):
     cidr = props.get("CidrBlock", "")
-    network = network_of(cidr)
-    if network is None or not has_size(network):
+    if not has_size(network_of(cidr)):
         reason = f"The CIDR '{cidr}' is invalid. (Service: Ec2, Status Code: 400, Error Code: InvalidVpc.Range)"
         raise failed("AWS::EC2::VPC", reason, "InvalidRequest")
     return original(logical_id, props, stack_name)

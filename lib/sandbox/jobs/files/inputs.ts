@@ -8,7 +8,7 @@ import type { S3Place } from '../../../core/config/formats/places';
 import { eachInTurn } from '../../../shared/aws/pace';
 import { objectsBelow } from '../../../shared/aws/pages';
 import type { Cluster } from '../cluster';
-import { JobFailure } from '../job-failure';
+import { clientError, JobFailure } from '../job-failure';
 import { downloadObject, parseS3Uri, readObject } from './s3-transfer';
 
 /** One input of a job, independent of the API. */
@@ -86,7 +86,7 @@ interface InputContext {
 export async function downloadInputs(inputs: readonly InputSource[], context: InputContext): Promise<void> {
   for (const input of inputs) {
     if (input.mode === 'Pipe') {
-      throw new JobFailure('ClientError', `input ${input.name}: input mode Pipe is not supported by the sandbox`);
+      throw clientError(`input ${input.name}: input mode Pipe is not supported by the sandbox`);
     }
     if (input.fileSystem !== undefined) await linkFileSystem(input.fileSystem, input, context);
     else await download(input, context).catch((error: Error) => rethrow(error, input, context));
@@ -95,7 +95,7 @@ export async function downloadInputs(inputs: readonly InputSource[], context: In
 
 function rethrow(error: Error, input: InputSource, { signal }: InputContext): never {
   if (error instanceof JobFailure || signal.aborted) throw error;
-  throw new JobFailure('ClientError', `Data download failed: ${error.message}, S3 URL ${input.s3Uri}`);
+  throw clientError(`Data download failed: ${error.message}, S3 URL ${input.s3Uri}`);
 }
 
 async function download(input: InputSource, context: InputContext): Promise<void> {
@@ -140,8 +140,7 @@ async function inputFiles(s3: S3Client, input: InputSource, region: string): Pro
   const files =
     input.s3DataType === 'S3Prefix' ? await prefixFiles(s3, uri) : await manifestFiles(s3, uri, input.s3DataType);
   if (files.length === 0) {
-    throw new JobFailure(
-      'ClientError',
+    throw clientError(
       `Data download failed: No S3 objects found under S3 URL "${uri}" given in input data source. Please ensure that the ` +
         `bucket exists in the selected region (${region}), that objects exist under that S3 prefix.`,
     );
@@ -167,18 +166,14 @@ export function relativeTo(prefix: string, key: string): string {
 /** The objects that a manifest lists: `[{"prefix": "s3://bucket/folder/"}, "one", "two", ...]`. */
 async function manifestFiles(s3: S3Client, uri: string, type: string | undefined): Promise<InputFile[]> {
   if (type !== 'ManifestFile') {
-    throw new JobFailure(
-      'ClientError',
-      `S3DataType ${type} is not supported by the sandbox; use S3Prefix or ManifestFile`,
-    );
+    throw clientError(`S3DataType ${type} is not supported by the sandbox; use S3Prefix or ManifestFile`);
   }
   return parseManifest(await readObject(s3, parseS3Uri(uri)), uri);
 }
 
 /** @throws JobFailure when the text is not a manifest */
 export function parseManifest(text: string, uri: string): InputFile[] {
-  const broken = () =>
-    new JobFailure('ClientError', `Data download failed: Manifest file ${uri} is not in valid format`);
+  const broken = () => clientError(`Data download failed: Manifest file ${uri} is not in valid format`);
   const entries = parseJson(text);
   const [head, ...names] = Array.isArray(entries) ? entries : [];
   const prefix = (head as { prefix?: unknown } | undefined)?.prefix;

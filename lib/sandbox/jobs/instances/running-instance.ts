@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import type { Channel } from '@aws-sdk/client-sagemaker';
-import { killGroup, killMarked, type MarkedProcess, processesMarked, sendSignal } from '../../processes';
+import { killMarked, type MarkedProcess, processesMarked, sendSignal } from '../../processes';
 import type { Cluster } from '../cluster';
-import { JobFailure } from '../job-failure';
+import { clientError } from '../job-failure';
 
 /** Every process of an instance inherits this variable with the instance's own value. */
 const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';
@@ -90,7 +90,7 @@ export class RunningInstance {
   }
 
   private killAll(): void {
-    if (this.child.pid !== undefined) killGroup(this.child.pid, 'SIGKILL');
+    if (this.child.pid !== undefined) sendSignal(-this.child.pid, 'SIGKILL');
     killMarked(INSTANCE_MARKER, this.start.marker);
   }
 
@@ -136,8 +136,7 @@ export function containerCommand({
   arguments: args = [],
 }: ContainerRequest): Command {
   if (entry !== undefined) return [entry, ...rest, ...args];
-  throw new JobFailure(
-    'ClientError',
+  throw clientError(
     `the sandbox has no Docker and cannot run the entrypoint of image ${image}; give the request a ContainerEntrypoint`,
   );
 }
