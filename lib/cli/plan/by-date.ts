@@ -15,7 +15,6 @@ import {
   isOneType,
   MAX_DAYS_AHEAD,
   type Offer,
-  type PlanNeeds,
   planNeeds,
   type Question,
   type ReservedPlan,
@@ -34,7 +33,7 @@ import { minute } from '../runs/run-text';
 import { json, type Terminal } from '../terminal';
 
 /** Search criteria. */
-interface PlanQuestion extends PlanNeeds {
+interface PlanQuestion extends ReturnType<typeof planNeeds> {
   region: string;
   now: number;
   by: number;
