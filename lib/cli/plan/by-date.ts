@@ -33,7 +33,7 @@ import { minute } from '../runs/run-text';
 import { json, type Terminal } from '../terminal';
 
 /** Search criteria. */
-interface PlanQuestion extends ReturnType<typeof planNeeds> {
+interface PlanQuestion extends Exclude<ReturnType<typeof planNeeds>, unknown[]> {
   region: string;
   now: number;
   by: number;
