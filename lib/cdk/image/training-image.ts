@@ -9,8 +9,9 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
-import { type ImageBase, parseEcrUri, publishedBaseUri } from '../../core/catalog/images/images';
+import { parseEcrUri, publishedBaseUri } from '../../core/catalog/images/images';
 import { REGIONS } from '../../core/catalog/regions';
+import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { IMAGE_BUILD_TYPE } from '../../core/contracts/custom-resources';
 import { packageRoot } from '../../shared/local/own-package';
 import { allow } from '../access/statement';
@@ -248,7 +249,7 @@ function baseRepositoryArn(uri: string): string | undefined {
 }
 
 /** URI of the base image of the environment's own image, without a lock. Throws when there is none. */
-export function baseImageUri(base: ImageBase, region: string): string {
+export function baseImageUri(base: EnvironmentSpec['image']['base'], region: string): string {
   const uri = publishedBaseUri(base, region);
   if (uri) return uri;
   throw new Error(
@@ -259,4 +260,5 @@ export function baseImageUri(base: ImageBase, region: string): string {
 }
 
 /** The Dockerfile of containers/training that builds on a base. */
-export const dockerfileOf = (base: ImageBase): string => (base === 'cuda' ? 'cuda.Dockerfile' : 'Dockerfile');
+export const dockerfileOf = (base: EnvironmentSpec['image']['base']): string =>
+  base === 'cuda' ? 'cuda.Dockerfile' : 'Dockerfile';
