@@ -107,6 +107,12 @@ wait_for('"sockets": 1')
     assert verdict(made)["slowerHosts"] == ["algo-2"]
 
 
+def test_hosts_that_share_no_secret_speak_for_themselves(tmp_path: Path) -> None:
+    made = world(tmp_path, HEALTHY, restartSecret="")
+    assert made.wait() == [0, 0], made.log("algo-1")
+    assert verdict(made)["hosts"] == {"efa+gdr": 1}
+
+
 def test_a_network_that_turns_out_slower_after_the_first_step_is_told_again_and_refused(tmp_path: Path) -> None:
     later = "wait_for('\"efa+gdr\": 2')\nprint(%r, flush=True)\ntime.sleep(600)" % FELL_BACK[-1]
     made = world(tmp_path, HEALTHY, STEP + WAIT_FOR + later, efa="required")

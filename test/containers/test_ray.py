@@ -88,7 +88,9 @@ def test_ray_may_use_as_many_gpus_as_the_run_has_processes() -> None:
     assert words[-4:] == ["/state", '{"hosts":["algo-1","algo-2"],"cpus":96,"gpus":4}', "a", "b c"]
 
 
-def test_fails_without_ray_in_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fails_without_ray_in_the_image_or_a_secret_among_several_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DriverError, match="restartSecret: must be set for launcher ray"):
+        launch.ray_environment(ray_job(restartSecret=""), cluster(), {}, "algo-1", 7777)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DriverError, match="ray needs the package ray in the image") as error:
         launch.ray_environment(ray_job(), cluster(), {}, "algo-1", 7777)

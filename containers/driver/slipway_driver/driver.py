@@ -236,14 +236,16 @@ def _peers_of(attempt: Attempt, is_again: bool, kept: Decisions) -> Peers:
         marker = job.committed_marker if shared else None
         return newest_checkpoint(uri) or (newest_checkpoint(uri, marker=marker) if marker else "") or started_from
 
-    talks = (cluster.takes_part or cluster.idle) and len(cluster.training_hosts) + len(cluster.idle_hosts) > 1
+    several = len(cluster.training_hosts) + len(cluster.idle_hosts) > 1
+    # Without a secret, anyone in the network could speak for a host.
+    talks = several and (cluster.takes_part or cluster.idle) and bool(job.restart_secret)
     port, bind_to, secret, seconds = int(environ["MASTER_PORT"]) + 1, environ["SLIPWAY_BIND_ADDRESS"], job.restart_secret, patience(environ)
     # With Ray, a host reports a process of Ray that ends, and the loss of another host, as hardware.
     gpus = [] if job.launcher == "ray" else attempt.hardware.get("gpuIds", [])
     if talks and not cluster.is_first:
         return Member(cluster.current_host, environ["MASTER_ADDR"], port, bind_to, secret, seconds, is_again, gpus)
     hosts, spares = (cluster.training_hosts, cluster.idle_hosts) if talks else ((cluster.current_host,), ())
-    restarts = job.restarts_in_place if cluster.takes_part or cluster.idle else 0
+    restarts = job.restarts_in_place if talks or (cluster.takes_part and len(cluster.training_hosts) == 1) else 0
     first = Coordinator(hosts, bind_to, port, secret, restarts, newest, seconds, spares, kept)
     first.share("identity", gpus)
     return first

@@ -70,7 +70,7 @@ class Job:
     hand_over_uri: Optional[str] = _at("handOverUri")
     compile_cache_uri: Optional[str] = _at("compileCacheUri")
     restarts_in_place: int = _at("restartsInPlace", int, 0)
-    restart_secret: str = _at("restartSecret", required=True)
+    restart_secret: str = _at("restartSecret", default="")
     spare_instances: int = _at("spareInstances", int, 0)
     health_check: str = _at("healthCheck", default="off", allowed=("off", "quick", "full"))
     raw: Mapping[str, Any] = field(default_factory=dict)

@@ -60,10 +60,12 @@ def ray_environment(job: Job, cluster: Cluster, inherited: Mapping[str, str], ma
     """Environment variables of a Ray start; empty for other launchers and for hosts that do not train."""
     if job.launcher != "ray" or not cluster.takes_part:
         return {}
+    if not job.restart_secret and len(cluster.training_hosts) > 1:
+        raise DriverError("job.json restartSecret: must be set for launcher ray on several hosts, got nothing")
     require_ray()
     variables = {name: value for name, value in _DEFAULTS.items() if name not in inherited}
     variables["RAY_ADDRESS"] = "%s:%d" % (master, port + RAY_PORT_OFFSET)
-    if "RAY_AUTH_MODE" not in inherited:
+    if job.restart_secret and "RAY_AUTH_MODE" not in inherited:
         # Without a token, every process that can reach the port may run code: https://docs.ray.io/en/latest/ray-security/index.html.
         # The token is an HMAC of the job's secret, equal on all hosts, that does not reveal it.
         token = hmac.new(job.restart_secret.encode("utf-8"), b"ray-auth-token", hashlib.sha256).hexdigest()
