@@ -125,7 +125,7 @@ ${STEP_IN_PATH.map((each) => `    ${pythonText(each)},`).join('\n')}
 #: Seconds between two heartbeats.
 HEARTBEAT_SECONDS = ${HEARTBEAT_MS / 1000}
 
-#: What S3, its connector for PyTorch and file systems answer when only a person can change that.
+#: What clients of S3 and file systems print when only a person can change that.
 STORAGE_DENIED: Tuple[str, ...] = (
 ${STORAGE_DENIED.map((each) => `    ${pythonText(each)},`).join('\n')}
 )

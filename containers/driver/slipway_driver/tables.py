@@ -208,7 +208,7 @@ STEP_IN_PATH: Tuple[str, ...] = (
 #: Seconds between two heartbeats.
 HEARTBEAT_SECONDS = 60
 
-#: What S3, its connector for PyTorch and file systems answer when only a person can change that.
+#: What clients of S3 and file systems print when only a person can change that.
 STORAGE_DENIED: Tuple[str, ...] = (
     "\\b(Access ?Denied|ACCESS_DENIED|Forbidden|AllAccessDisabled|AccountProblem|InvalidAccessKeyId|InvalidObjectState)\\b",
     "\\bKMS\\.(Disabled|NotFound|KMSInvalidState)Exception\\b",

@@ -1,6 +1,6 @@
-import { controlFunctionName } from '../../core/contracts/names';
+import { arnOf, controlFunctionName } from '../../core/contracts/names';
 import { teamPageKey } from '../../core/contracts/storage';
-import { arnOf, type ExactStatement } from './statement';
+import type { ExactStatement } from './statement';
 import { foreignDataStatements, teamKeyDenials } from './statements/job';
 import {
   type AccessContext,

@@ -1,5 +1,6 @@
+import { arnOf } from '../../core/contracts/names';
 import { HEARTBEAT_OBJECT } from '../../core/contracts/storage';
-import { arnOf, type ExactStatement, logGroupArns, type Place, SHARED_LOG_GROUPS } from './statement';
+import { type ExactStatement, logGroupArns, type Place, SHARED_LOG_GROUPS } from './statement';
 
 /** Resources that audit reads, and that control and reconcile read too. All values may be tokens. */
 export interface AuditContext extends Place {

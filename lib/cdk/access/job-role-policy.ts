@@ -1,7 +1,7 @@
 import { REGIONS } from '../../core/catalog/regions';
-import { JOB_LOG_GROUPS } from '../../core/contracts/names';
+import { arnOf, JOB_LOG_GROUPS } from '../../core/contracts/names';
 import type { JobRoleContext } from './job-role-context';
-import { arnOf, type ExactStatement, logGroupArn } from './statement';
+import { type ExactStatement, logGroupArn } from './statement';
 import {
   externalStatements,
   foreignDataStatements,

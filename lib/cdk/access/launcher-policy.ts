@@ -1,7 +1,8 @@
+import { arnOf } from '../../core/contracts/names';
 import { CHECKPOINT_MARKER, HEARTBEAT_OBJECT, teamPageKey } from '../../core/contracts/storage';
 import { type AuditContext, answerStatements, distinguishMissing, listRuns, readDescriptors } from './audit-policy';
 import { type JobGuardrails, jobConditions, keyDenials, trainingConditions } from './job-guardrails';
-import { arnOf, type ExactStatement, jobsOf } from './statement';
+import { type ExactStatement, jobsOf } from './statement';
 
 /** Resources of control and reconcile: those that they read, like audit, and those that they write. All values may be tokens. */
 export interface LauncherContext extends AuditContext {

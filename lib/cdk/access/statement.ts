@@ -3,7 +3,7 @@ import { CfnResource, Stack, Token } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type { Construct, IConstruct } from 'constructs';
 import { REGIONS } from '../../core/catalog/regions';
-import { JOB_LOG_GROUPS } from '../../core/contracts/names';
+import { arnOf, JOB_LOG_GROUPS } from '../../core/contracts/names';
 import { type TemplateResource, TemplateValues } from '../../core/contracts/template-values';
 import { ANY_ACCOUNT } from '../../shared/environment/template-sizes';
 import { acknowledge } from '../acknowledged-checks';
@@ -189,10 +189,6 @@ function flatten(node: unknown): string {
 
 /** Where the resources of an ARN are. All values may be tokens. */
 export type Place = Pick<Stack, 'partition' | 'region' | 'account'>;
-
-/** ARN of a resource in a place. */
-export const arnOf = ({ partition, region, account }: Place, service: string, resource: string): string =>
-  `arn:${partition}:${service}:${region}:${account}:${resource}`;
 
 /** ARNs of the jobs of an environment, which are named after it. */
 export const jobsOf = (place: Place & { readonly environment: string }, kind: 'training-job' | 'processing-job') =>

@@ -6,9 +6,9 @@ import type { JobRoleContext } from './job-role-context';
 import { executionStatements, processingStatements } from './job-role-policy';
 import {
   allow,
-  arnOf,
   type ExactStatement,
   FEW_TEAMS,
+  jobsOf,
   placeOf,
   type SharedPolicies,
   sharedPolicies,
@@ -137,11 +137,16 @@ export class TrainingRoles extends Construct implements JobRoles {
     return this.props.secretsPrefix?.replaceAll('{team}', team);
   }
 
-  private role(team: string, use: string, jobKind: string, statements: readonly ExactStatement[]): iam.Role {
+  private role(
+    team: string,
+    use: string,
+    jobKind: Parameters<typeof jobsOf>[1],
+    statements: readonly ExactStatement[],
+  ): iam.Role {
     const { region, account } = Stack.of(this);
     const { environment } = this.props;
     // Only jobs of this environment: no other job may use the role through the service.
-    const jobs = arnOf(Stack.of(this), 'sagemaker', `${jobKind}/${environment}-*`);
+    const jobs = jobsOf({ ...placeOf(this), environment }, jobKind);
     const role = new iam.Role(this, `${team}-${use}`, {
       roleName: `slipway-${environment}-${region}-${team}-${use}`,
       description: `Slipway ${environment}: ${jobKind}s of team ${team}`,

@@ -4,7 +4,8 @@ import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Provider } from 'aws-cdk-lib/custom-resources';
 import { Construct } from 'constructs';
-import { acknowledgeResources, allow, arnOf, type ExactStatement } from '../access/statement';
+import { arnOf } from '../../core/contracts/names';
+import { acknowledgeResources, allow, type ExactStatement } from '../access/statement';
 import { acknowledge } from '../acknowledged-checks';
 import { deployLogGroup, HandlerFunction, type HandlerFunctionProps, writeLogs } from './handler-function';
 

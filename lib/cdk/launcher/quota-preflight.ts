@@ -1,8 +1,9 @@
 import { CfnOutput, type CustomResource, Duration, Stack } from 'aws-cdk-lib';
 import { Construct, type IConstruct } from 'constructs';
 import { QUOTA_PREFLIGHT_TYPE } from '../../core/contracts/custom-resources';
+import { arnOf } from '../../core/contracts/names';
 import type { QuotaNeed } from '../../core/quota';
-import { arnOf, type ExactStatement } from '../access/statement';
+import type { ExactStatement } from '../access/statement';
 import { customResource } from '../functions/handler-resource';
 
 export interface QuotaPreflightProps {

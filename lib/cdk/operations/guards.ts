@@ -7,8 +7,9 @@ import { teamsWithGroups } from '../../core/config/environment/network';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
 import { GUARD_TYPE, UNPROTECT_TYPE } from '../../core/contracts/custom-resources';
 import { ENV } from '../../core/contracts/launcher';
+import { arnOf } from '../../core/contracts/names';
 import { ACTIVE_INDEX, ITEM } from '../../core/contracts/storage';
-import { arnOf, type ExactStatement } from '../access/statement';
+import type { ExactStatement } from '../access/statement';
 import { customResource } from '../functions/handler-resource';
 
 export interface GuardProps {

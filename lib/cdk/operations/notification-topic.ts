@@ -4,7 +4,8 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { Construct } from 'constructs';
-import { arnOf } from '../access/statement';
+import { arnOf } from '../../core/contracts/names';
+
 import type { TrainingLauncherProps } from '../launcher/training-launcher';
 
 /** Topic of notices and alarms, with its e-mail subscriptions. */

@@ -4,7 +4,8 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { ADOPT_STORAGE_TYPE, EMPTY_STORAGE_TYPE, EXISTING_STORAGE_TYPE } from '../../core/contracts/custom-resources';
-import { arnOf } from '../access/statement';
+import { arnOf } from '../../core/contracts/names';
+
 import { customResource } from '../functions/handler-resource';
 
 /** A bucket that an earlier stack retained, with the statements that its policy needs. */

@@ -64,7 +64,7 @@ async function readTeamDescriptor(name: string, team: string, region: string): P
   const { value, denied } = await readParameter(descriptorParameter(name, team), `${name}/${team}`, region);
   const found = loadDescriptor(value ?? '').value;
   if (found) return found;
-  const teams = await teamsOf(name, region);
+  const { teams } = await teamsOf(name, region);
   // The descriptor of another team is denied whether or not it exists.
   if (teams && !(denied && teams.includes(team)))
     throw new UsageError(
@@ -84,7 +84,7 @@ async function onlyDescriptor(name: string, region: string): Promise<Descriptor>
     throw new UsageError(
       `--environment: must contain one team, got ${name}; use ${orList(all.map(({ team }) => `${name}/${team}`))}`,
     );
-  const teams = await teamsOf(name, region);
+  const { teams } = await teamsOf(name, region);
   if (!teams) throw notThere(name, region);
   throw new UsageError(
     `--environment: must be an environment with one of your teams, got ${name} with ${orList(teams)}, none of which you are allowed to read; ask the platform team for access`,
@@ -105,18 +105,17 @@ export async function readDescriptors(
   ],
   isWanted: (team: string) => boolean = () => true,
 ): Promise<Descriptor[]> {
-  const { value, denied: refusal } = await readParameter(teamsParameter(name), name, region);
+  const { teams = [], denied: refusal } = await teamsOf(name, region);
   if (refusal) throw new UsageError(denied.join('; '));
   const read = (team: string) => readParameter(descriptorParameter(name, team), `${name}/${team}`, region);
-  const teams = value?.split(',').sort() ?? [];
   const found = await Promise.all(teams.filter(isWanted).map(read));
   return found.flatMap(({ value = '' }) => loadDescriptor(value).value ?? []);
 }
 
-/** Names of the teams; undefined when the environment does not exist or may not be read. */
-async function teamsOf(name: string, region: string): Promise<string[] | undefined> {
-  const { value } = await readParameter(teamsParameter(name), name, region);
-  return value?.split(',').sort();
+/** Names of the teams; none when the environment does not exist or may not be read. */
+async function teamsOf(name: string, region: string): Promise<{ teams?: string[]; denied?: ServiceError }> {
+  const { value, denied } = await readParameter(teamsParameter(name), name, region);
+  return { teams: value?.split(',').sort(), denied };
 }
 
 /** The value of a parameter; none when it does not exist, or when the caller may not read it. */

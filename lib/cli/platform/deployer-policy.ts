@@ -8,9 +8,9 @@ import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';
 import {
   accountOf,
-  arnOf,
   boundaryName,
   boundaryOf,
+  ownArn,
   type Policy,
   partitionOf,
   policy,
@@ -52,7 +52,7 @@ const policyName = ({ name }: EnvironmentSpec, index = 0): string =>
 function deployerOf(specs: readonly EnvironmentSpec[]): Policy {
   const roles = specs.flatMap((spec) =>
     BOOTSTRAP_ROLES.map((role) =>
-      arnOf(spec, 'iam', `role/cdk-${bootstrapQualifier()}-${role}-${accountOf(spec)}-${spec.region}`),
+      ownArn(spec, 'iam', `role/cdk-${bootstrapQualifier()}-${role}-${accountOf(spec)}-${spec.region}`),
     ),
   );
   return policy([statement('DeployThroughBootstrapRoles', ['sts:AssumeRole'], roles)]);
@@ -62,8 +62,8 @@ function deployerOf(specs: readonly EnvironmentSpec[]): Policy {
 function executionOf(spec: EnvironmentSpec, specs: readonly EnvironmentSpec[]): Statement[] {
   const { name } = spec;
   const arns = (service: string, ...resources: string[]) =>
-    specs.flatMap((one) => resources.map((resource) => arnOf(one, service, resource, one.region)));
-  const global = (service: string, kind: string) => [arnOf(spec, service, `${kind}/slipway-${name}-*`)];
+    specs.flatMap((one) => resources.map((resource) => ownArn(one, service, resource, one.region)));
+  const global = (service: string, kind: string) => [ownArn(spec, service, `${kind}/slipway-${name}-*`)];
   const functions = [`function:slipway-${name}-*`, `function:Slipway-${name}-*`, 'event-source-mapping:*'];
   const table = `table/${runTableName(name)}`;
   return [
@@ -76,7 +76,7 @@ function executionOf(spec: EnvironmentSpec, specs: readonly EnvironmentSpec[]): 
     statement('Rules', ['events:*'], arns('events', `rule/Slipway-${name}-*`)),
     statement('Logs', ['logs:*'], arns('logs', 'log-group:*')),
     statement('Alarms', ['cloudwatch:*'], arns('cloudwatch', `alarm:Slipway-${name}-*`)),
-    statement('Dashboard', ['cloudwatch:*Dashboard*'], [arnOf(spec, 'cloudwatch', `dashboard/slipway-${name}-*`)]),
+    statement('Dashboard', ['cloudwatch:*Dashboard*'], [ownArn(spec, 'cloudwatch', `dashboard/slipway-${name}-*`)]),
     statement('Waiters', ['states:*'], arns('states', 'stateMachine:*')),
     statement('Images', ['ecr:*'], arns('ecr', `repository/${namePrefix(name)}`)),
     statement('Builds', ['codebuild:*'], arns('codebuild', 'project/*')),
@@ -202,7 +202,7 @@ function bootstrapCommand(spec: EnvironmentSpec, policies: number): string {
   return [
     `npx cdk bootstrap aws://${accountOf(spec)}/${spec.region}`,
     ...(bootstrapQualifier() === DEFAULT_QUALIFIER ? [] : [`--qualifier ${bootstrapQualifier()}`]),
-    `--cloudformation-execution-policies ${names.map((one) => arnOf(spec, 'iam', `policy/${one}`)).join(',')}`,
+    `--cloudformation-execution-policies ${names.map((one) => ownArn(spec, 'iam', `policy/${one}`)).join(',')}`,
   ].join(' ');
 }
 

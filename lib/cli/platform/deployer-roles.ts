@@ -1,6 +1,7 @@
 import { REGIONS } from '../../core/catalog/regions';
 import { managedPolicyArn } from '../../core/config/environment/company';
 import type { EnvironmentSpec } from '../../core/config/environment-file';
+import { arnOf } from '../../core/contracts/names';
 
 export interface Statement {
   Sid: string;
@@ -23,14 +24,14 @@ export const accountOf = ({ account }: EnvironmentSpec): string => account ?? AC
 export const partitionOf = ({ region }: EnvironmentSpec): string => REGIONS[region]?.partition ?? 'aws';
 
 /** The ARN of a resource in the account of an environment. */
-export const arnOf = (spec: EnvironmentSpec, service: string, resource: string, region = ''): string =>
-  `arn:${partitionOf(spec)}:${service}:${region}:${accountOf(spec)}:${resource}`;
+export const ownArn = (spec: EnvironmentSpec, service: string, resource: string, region = ''): string =>
+  arnOf({ partition: partitionOf(spec), region, account: accountOf(spec) }, service, resource);
 
 /** Patterns of the roles that the stack creates. */
 function ownRoles(spec: EnvironmentSpec): string[] {
   const { rolePath = '/', rolePrefix } = spec.iam;
   const names = rolePrefix === undefined ? [`slipway-${spec.name}-*`, `Slipway-${spec.name}-*`] : [`${rolePrefix}*`];
-  return names.map((name) => arnOf(spec, 'iam', `role${rolePath}${name}`));
+  return names.map((name) => ownArn(spec, 'iam', `role${rolePath}${name}`));
 }
 
 export const policy = (Statement: Statement[]): Policy => ({ Version: '2012-10-17', Statement });
@@ -88,14 +89,14 @@ export function roleStatements(spec: EnvironmentSpec): Statement[] {
   const roles = ownRoles(spec);
   const place = { partition: partitionOf(spec), account: accountOf(spec) };
   const boundary = managedPolicyArn(spec.iam.permissionsBoundary ?? boundaryName(spec), place);
-  const linked = arnOf(spec, 'iam', 'role/aws-service-role/*');
+  const linked = ownArn(spec, 'iam', 'role/aws-service-role/*');
   return [
     statement('MakeRoles', MAKE_ROLES, roles, {
       StringEquals: { 'iam:PermissionsBoundary': boundary },
     }),
     statement('KeepRoles', KEEP_ROLES, roles),
     statement('PassRoles', ['iam:PassRole'], roles),
-    statement('KeepPolicies', KEEP_POLICIES, [arnOf(spec, 'iam', `policy/Slipway-${spec.name}-*`)]),
+    statement('KeepPolicies', KEEP_POLICIES, [ownArn(spec, 'iam', `policy/Slipway-${spec.name}-*`)]),
     statement('MakeLinkedRoles', ['iam:CreateServiceLinkedRole'], [linked], {
       StringEquals: { 'iam:AWSServiceName': LINKED_SERVICES },
     }),
@@ -110,7 +111,7 @@ export function roleStatements(spec: EnvironmentSpec): Statement[] {
 
 /** Everything that a role of the stack may do at most: no change of IAM, and no service that the stack does not use. */
 export function boundaryOf(spec: EnvironmentSpec): Policy {
-  const quotas = arnOf(spec, 'iam', 'role/aws-service-role/servicequotas.amazonaws.com/*');
+  const quotas = ownArn(spec, 'iam', 'role/aws-service-role/servicequotas.amazonaws.com/*');
   return policy([
     statement('ServicesOfTheStack', BOUNDARY_ACTIONS, ['*']),
     statement('OwnRoles', ['iam:PassRole', 'iam:GetRole'], ownRoles(spec)),

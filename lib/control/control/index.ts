@@ -43,14 +43,14 @@ export function presigner(s3: S3Client) {
 export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()) {
   const forReads = readDeps(env, deadline);
   const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
-  const limits = new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock);
+  const limits: LimitReader = new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock);
   return {
     ...forReads,
     queueUrl: requireEnv(env, ENV.runQueueUrl),
     // Only for remote debugging and warm pools: control creates and stops no job.
     sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
     sqs: deadline.limit(new SQSClient(clientSettings)),
-    limits: limits as LimitReader,
+    limits,
     presign: presigner(forReads.s3),
     randomSecret: () => randomBytes(32).toString('hex'),
   };

@@ -134,7 +134,7 @@ export async function createJob(deps: ReconcileDeps, subject: WholeRun, effect: 
   }
 }
 
-/** Only the driver reads job.json. A denied write counts as a refusal before anything was created; after other errors a later round writes it. */
+/** Only the driver reads job.json. A denied write is a refusal before anything was created; after other errors a later round writes it. */
 async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateOutcome | undefined> {
   if (!startsByDriver(plan.run)) return undefined;
   const place = bucketAndKey(`${runPrefixes(plan).job}job.json`);

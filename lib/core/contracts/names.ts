@@ -48,3 +48,10 @@ const LATEST = 'latest:';
 /** The name in an entry of `after` such as `latest:c4-tokenize`, the newest run of that name; undefined for a run id. */
 export const latestName = (entry: string): string | undefined =>
   entry.startsWith(LATEST) ? entry.slice(LATEST.length) : undefined;
+
+/** ARN of a resource in a place; an empty Region or account for resources that have none. */
+export const arnOf = (
+  { partition, region, account }: { partition: string; region: string; account: string },
+  service: string,
+  resource: string,
+): string => `arn:${partition}:${service}:${region}:${account}:${resource}`;

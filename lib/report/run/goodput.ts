@@ -5,7 +5,7 @@ import { duration, number, percent, precise, short } from '../page/format';
 import { unknown } from '../page/page';
 import { type Html, html, itemTable, legend, stackBar, swatch } from '../page/parts';
 import { color } from '../page/style';
-import { median, type ReportStep, type RunReport } from './run-report';
+import { median, type ReportMemory, type ReportStep, type RunReport } from './run-report';
 import { attemptLegend, attemptLine, byAttempt } from './training';
 
 /** Kept work is green, the cost of failures is red, waiting is grey, and the rest is necessary overhead. */
@@ -106,7 +106,12 @@ function planned({ speed }: RunReport): Html | undefined {
     difference === undefined
       ? 'too few steps to compare'
       : `measured ${precise(measured)}, ${percent(Math.abs(difference))} ${difference < 0 ? 'slower' : 'faster'} than planned`;
-  return html`<p class="note">Planned ${precise(plan)} tokens/s per GPU (80 % interval ${precise(low)} to ${precise(high)}); ${beside}.${memory && ` Planned ${number(memory.state + memory.rest, 1)} GiB of GPU memory${memory.measured === null ? '' : `, measured ${number(memory.measured, 1)}`}.`}</p>`;
+  return html`<p class="note">Planned ${precise(plan)} tokens/s per GPU (80 % interval ${precise(low)} to ${precise(high)}); ${beside}.${memory && plannedMemory(memory)}</p>`;
+}
+
+function plannedMemory({ state, rest, measured }: ReportMemory): string {
+  const beside = measured === null ? '' : `, measured ${number(measured, 1)}`;
+  return ` Planned ${number(state + rest, 1)} GiB of GPU memory${beside}.`;
 }
 
 const rateOf = (step: ReportStep): number => step.tokensPerSecondPerGpu ?? 0;

@@ -1,7 +1,8 @@
 import { awsRepositories } from '../../../core/catalog/images/images';
 import { secretPrefix } from '../../../core/config/formats/secrets';
+import { arnOf } from '../../../core/contracts/names';
 import type { JobRoleContext } from '../job-role-context';
-import { arnOf, type ExactStatement } from '../statement';
+import type { ExactStatement } from '../statement';
 
 /** Permission of writers of large objects for aborting an upload. */
 export const MULTIPART = ['s3:AbortMultipartUpload'];

@@ -1,12 +1,5 @@
-import {
-  arnOf,
-  type ExactStatement,
-  jobsOf,
-  logGroupArn,
-  logGroupArns,
-  type Place,
-  SHARED_LOG_GROUPS,
-} from '../statement';
+import { arnOf } from '../../../core/contracts/names';
+import { type ExactStatement, jobsOf, logGroupArn, logGroupArns, type Place, SHARED_LOG_GROUPS } from '../statement';
 
 /** Inputs for the policies of people. All values may be tokens. */
 export interface AccessContext extends Place {

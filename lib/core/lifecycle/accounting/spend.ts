@@ -206,9 +206,10 @@ export function addUsd(a: number | null, b: number | null): number | null {
 }
 
 /**
- * Why the spend cap ends the attempt now; undefined while the run is within it. The attempt ends at a checkpoint if it can: when a newer committed step was just observed and
- * the next interval would exceed the cap. Otherwise it ends just before the cap. The warm pool that its job will leave counts as spent.
- * Without a price nothing can be counted, and the attempt is within its cap (`priceIssues` in lib/core/admission/index.ts warns of it).
+ * Why the spend cap ends the attempt now; undefined while the run is within it. The attempt ends at a checkpoint if it can: when a newer
+ * committed step was just observed and the next interval would exceed the cap. Otherwise it ends just before the cap. The warm pool that its
+ * job will leave counts as spent. Without a price nothing can be counted, and the attempt is within its cap (`priceIssues` in
+ * lib/core/admission/index.ts warns of it).
  * @param newCommit a newer committed step was seen in this observation
  */
 export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boolean, now: EpochMs): string | undefined {

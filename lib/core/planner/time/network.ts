@@ -150,7 +150,8 @@ export function shardTraffic(l: LayoutInput) {
     /** Number of AllGathers of all micro-batches, how many of them precede a forward pass, and the bytes of each. */
     gathers: isSharded ? forwardGathers + (l.keepsGathered ? 0 : micro) : 0,
     forwardGathers: isSharded ? forwardGathers : 0,
-    // Of the same size, for a reference's forward passes (DPO). A reference without adapters shares its parameters with the model, which keeps them gathered.
+    // Of the same size, for a reference's forward passes (DPO). A reference without adapters shares its parameters with the model, which
+    // keeps them gathered.
     referenceGathers: isSharded && l.preferences && !(l.keepsGathered && l.preferences === 'adapters') ? micro : 0,
     gatheredBytes: storedBytes(elementBytesOf(l), parameters + adaptersOfBlock(l), quantizedOfBlock(l)),
     /** Number of ReduceScatters of gradients, and of AllReduces over replicas, of the rank's own shard. */
